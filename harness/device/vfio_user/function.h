@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "device/dma_memory.h"
+
+namespace iaa::device {
+
+/// A region of the function: a BAR or config space, by its vfio index.
+struct RegionInfo {
+    std::uint64_t size = 0;  ///< bytes; 0 where the function has no such region
+    bool readable = false;
+    bool writable = false;
+};
+
+/// What a transport gives the function that it serves. All calls are safe from any thread, but for
+/// pump_until(), which is for the thread that the transport calls the function on.
+class Host {
+  public:
+    virtual ~Host() = default;
+
+    /// Guest memory, as the client maps and unmaps it.
+    virtual DmaMemory& memory() = 0;
+
+    /// Signals MSI-X vector `vector`; dropped where the guest has not attached one.
+    virtual void trigger_msix(std::uint32_t vector) = 0;
+
+    /// Goes on serving replies to the transport's own DMA requests until done() is true, so that the
+    /// function may wait for threads that are in the middle of a DMA access. New requests of the
+    /// client are kept back, in order, until it returns.
+    virtual void pump_until(const std::function<bool()>& done) = 0;
+
+  protected:
+    Host() = default;
+    Host(const Host&) = default;
+    Host& operator=(const Host&) = default;
+    Host(Host&&) = default;
+    Host& operator=(Host&&) = default;
+};
+
+/// A PCI function behind the transport. The transport has checked that a region access lies inside
+/// the region and is allowed; all calls come from one thread.
+class Function {
+  public:
+    virtual ~Function() = default;
+
+    [[nodiscard]] virtual RegionInfo region_info(std::uint32_t index) const = 0;
+    [[nodiscard]] virtual std::uint32_t msix_vectors() const = 0;
+
+    virtual void region_read(std::uint32_t index, std::uint64_t offset, std::span<std::byte> out) = 0;
+    virtual void region_write(std::uint32_t index, std::uint64_t offset,
+                              std::span<const std::byte> in) = 0;
+
+    /// A client has attached; host stays valid until detach() returns.
+    virtual void attach(Host& host) = 0;
+
+    /// DEVICE_RESET: on return nothing that was in flight touches guest memory any more.
+    virtual void reset() = 0;
+
+    /// The client has gone. On return the function no longer uses the host. Device state is kept.
+    virtual void detach() = 0;
+
+  protected:
+    Function() = default;
+    Function(const Function&) = default;
+    Function& operator=(const Function&) = default;
+    Function(Function&&) = default;
+    Function& operator=(Function&&) = default;
+};
+
+}  // namespace iaa::device
