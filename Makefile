@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+# Every verb a person needs; `make` alone lists them. Each one does its own set-up: what is built
+# and run is built and run inside a Debian 13 root that scripts/testbed/root makes and caches.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo check check-full unit sanitize fuzz bench lint harness modules root shell clean
+
+DRIVER ?= ours
+KERNEL ?= 7.3
+KVER   ?=
+MINUTES ?= 1
+
+IN_ROOT := scripts/testbed/in-root
+
+help: ## this list
+	@printf 'Usage: make VERB [VARIABLE=value]\n\n'
+	@sed -nE 's/^([a-z][a-z-]*):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS=$$'\t' read -r verb text; do printf '  %-11s %s\n' "$$verb" "$$text"; done
+	@printf '\nREADME.md says what each needs and how long it takes.\n'
+
+demo: ## the whole job on the device model: WQs, zswap, real pages (DRIVER=in-tree, KERNEL=6.12)
+	@scripts/demo --driver $(DRIVER) --kernel $(KERNEL)
+
+check: ## every test that fits in half an hour (T=vm/NAME, T=unit/NAME, T=lint: that one only)
+	@scripts/check $(if $(T),--only '$(T)')
+
+check-full: ## check, and the tests that take longer
+	@scripts/check --full $(if $(T),--only '$(T)')
+
+unit: ## unit tests of the harness and of the driver's pure parts
+	@scripts/check --only unit
+
+sanitize: ## the unit tests under ASan+UBSan and under TSan
+	@scripts/check --only asan --only tsan
+
+fuzz: ## the libFuzzer targets (MINUTES=1, for all of them together)
+	@IAA_FUZZ_MINUTES=$(MINUTES) scripts/check --only fuzz
+
+bench: ## encoding and decoding beside zlib and ISA-L, in one run
+	@scripts/check --only build
+	@$(IN_ROOT) build/harness/deflate/bench_deflate
+
+lint: ## clang-format, clang-tidy, checkpatch, sparse, shellcheck, licence lines
+	@scripts/check --only lint
+
+harness: ## build the C++ harness (build/harness)
+	@scripts/check --only build
+
+modules: ## build the kernel modules for the testbed's kernels (KVER=version: that one only)
+	@scripts/build-modules $(KVER)
+
+root: ## make the Debian 13 root, and print where it is
+	@scripts/testbed/root
+
+shell: ## an interactive guest with one device (KERNEL=6.12 or 7.3, DRIVER=ours, in-tree or none)
+	@scripts/check --quiet --only build --only modules
+	@scripts/testbed/shell --kernel $(KERNEL) --driver $(DRIVER)
+
+clean: ## remove what was built here (the cached root stays)
+	@rm -rf build
