@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,12 +28,20 @@ class Host {
     virtual DmaMemory& memory() = 0;
 
     /// Signals MSI-X vector `vector`; dropped where the guest has not attached one.
+    /// Pending, and signalled when unmasked, where the client has masked it
+    /// (VFIO_IRQ_SET_ACTION_MASK).
     virtual void trigger_msix(std::uint32_t vector) = 0;
 
-    /// Goes on serving replies to the transport's own DMA requests until done() is true, so that the
-    /// function may wait for threads that are in the middle of a DMA access. New requests of the
-    /// client are kept back, in order, until it returns.
-    virtual void pump_until(const std::function<bool()>& done) = 0;
+    /// Waits until done() is true, for a function that must see its own threads come to rest while
+    /// they may be in the middle of a DMA access that the transport has to answer. New requests of
+    /// the client are kept back, in order, until it returns. done() is looked at again at least
+    /// every millisecond, and at once after wake(). Where the client goes away meanwhile, DMA
+    /// accesses fail at once and the wait goes on. False where limit passed first.
+    [[nodiscard]] virtual bool pump_until(const std::function<bool()>& done,
+                                          std::chrono::milliseconds limit) = 0;
+
+    /// Makes a pump_until() that is under way look at done() now.
+    virtual void wake() = 0;
 
   protected:
     Host() = default;
@@ -51,7 +60,8 @@ class Function {
     [[nodiscard]] virtual RegionInfo region_info(std::uint32_t index) const = 0;
     [[nodiscard]] virtual std::uint32_t msix_vectors() const = 0;
 
-    virtual void region_read(std::uint32_t index, std::uint64_t offset, std::span<std::byte> out) = 0;
+    virtual void region_read(std::uint32_t index, std::uint64_t offset,
+                             std::span<std::byte> out) = 0;
     virtual void region_write(std::uint32_t index, std::uint64_t offset,
                               std::span<const std::byte> in) = 0;
 
