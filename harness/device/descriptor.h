@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,14 +19,16 @@ struct Descriptor {
     std::uint64_t dst_addr;
     std::uint32_t src1_size;
     std::uint16_t int_handle;
-    std::uint16_t op_flags;         ///< compress or decompress flags
-    std::uint64_t src2_addr;        ///< AECS
+    std::uint16_t op_flags;   ///< compress or decompress flags
+    std::uint64_t src2_addr;  ///< AECS
     std::uint32_t max_dst_size;
     std::uint32_t src2_size;
-    std::uint32_t filter_flags;     ///< compress: second compress flags; CRC64: polynomial, low half
-    std::uint32_t num_inputs;       ///< CRC64: polynomial, high half
+    std::uint32_t filter_flags;  ///< compress: second compress flags; CRC64: polynomial, low half
+    std::uint32_t num_inputs;    ///< CRC64: polynomial, high half
 
-    [[nodiscard]] std::uint8_t opcode() const { return static_cast<std::uint8_t>(flags_opcode >> 24); }
+    [[nodiscard]] std::uint8_t opcode() const {
+        return static_cast<std::uint8_t>(flags_opcode >> 24);
+    }
     [[nodiscard]] std::uint32_t flags() const { return flags_opcode & 0xffffffU; }
     bool operator==(const Descriptor&) const = default;
 };
@@ -51,13 +54,22 @@ struct CompletionRecord {
     std::uint32_t min_first;
     std::uint32_t max_last;
     std::uint32_t sum;
-    std::uint64_t crc64;  ///< CRC64's result
-    std::uint64_t reserved3;
+    std::array<std::uint64_t, 2> reserved3;
+
+    /// CRC64's result: its low half lies where other operations report max, its high half at sum.
+    [[nodiscard]] std::uint64_t crc64() const {
+        return static_cast<std::uint64_t>(sum) << 32U | max_last;
+    }
+    void set_crc64(std::uint64_t value) {
+        max_last = static_cast<std::uint32_t>(value);
+        sum = static_cast<std::uint32_t>(value >> 32U);
+    }
 
     bool operator==(const CompletionRecord&) const = default;
 };
 static_assert(sizeof(CompletionRecord) == 64);
 static_assert(offsetof(CompletionRecord, output_size) == 24);
 static_assert(offsetof(CompletionRecord, crc) == 32);
+static_assert(offsetof(CompletionRecord, max_last) == 40);
 
 }  // namespace iaa::device
