@@ -58,12 +58,20 @@ struct StatusFault {
     bool execute = false;  ///< do the work first, and only report this status
 };
 
+/// What a DRAIN or DISABLE command does about a descriptor that never completes.
+enum class DrainFault : std::uint8_t {
+    kForgets,    ///< counts it as ended, without a completion
+    kCompletes,  ///< has it carried out and completed
+    kWaits       ///< waits for it as hardware would, until a reset takes it away
+};
+
 /// What happens to one descriptor. Independent parts, so that one rule may ask for several.
 struct FaultActions {
     /// Not taken at the portal: neither queued nor completed, as if it had never been written.
     bool drop = false;
     /// Taken, and not completed, ever. Its WQ entry stays in use until the WQ is reset.
     bool never_complete = false;
+    DrainFault on_drain = DrainFault::kForgets;  ///< where never_complete is set
     /// The device goes into HALT when an engine takes the descriptor, which stays uncompleted.
     bool halt = false;
     std::optional<StatusFault> status;
