@@ -24,6 +24,11 @@ class History {
     /// Number of valid bytes, at most 4096.
     [[nodiscard]] std::size_t size() const { return size_; }
 
+    /// The byte `back` (1 to size()) places before the end.
+    [[nodiscard]] std::uint8_t before_end(std::size_t back) const {
+        return ring_[(next_ + kSize - back) % kSize];
+    }
+
     /// Copies the last size() bytes, oldest first, into out (at least size() bytes).
     void copy_to(std::span<std::uint8_t> out) const;
 
@@ -57,6 +62,7 @@ enum class ParserState : std::uint8_t {
 struct DecoderState {
     ParserState parser = ParserState::kBlockHeader;
     bool final_block = false;       ///< BFINAL of the current block
+    bool behind_eob = false;        ///< the last thing read is an end of block
     std::uint32_t stored_left = 0;  ///< bytes, in kStored
     CodeLengths lengths{};          ///< of the current block, in kSymbols
     /// A match that the output limit has cut: bytes still to copy, and from how far back.
@@ -78,8 +84,8 @@ struct DecodeOptions {
     bool stop_on_eob = false;
     /// With stop_on_eob and check_for_eob: only the end of the final block counts.
     bool only_final_eob = false;
-    /// The input must end (or decoding stop) just behind an end of block, else kBadEndOfFile. Set
-    /// it with a stream's last piece of input.
+    /// The input must end (or decoding stop) behind an end of block with less than a byte left
+    /// over, else kBadEndOfFile. Set it with a stream's last piece of input.
     bool check_for_eob = false;
 };
 
@@ -94,9 +100,9 @@ enum class StopReason : std::uint8_t {
 struct DecodeResult {
     StopReason stop = StopReason::kInputEnd;
     ErrorCode error = ErrorCode::kNone;  ///< with kError
-    /// Bits taken from the input, up to the error where there is one. What is left behind the end
-    /// of a stream is input.count minus this: trailing data, padding bits of the last byte
-    /// included.
+    /// Bits taken from the input; with kError those before the header or symbol that is at fault.
+    /// What is left behind the end of a stream is input.count minus this: trailing data, padding
+    /// bits of the last byte included.
     std::uint64_t bits_consumed = 0;
     std::uint64_t output_size = 0;  ///< bytes made, those before an error included
 };
@@ -117,7 +123,9 @@ class Decoder {
     /// symbol or a block header, their bits are left for the caller to put in front of the next
     /// piece (at most 2048: kHeaderTooLarge where a header needs more); stored blocks align to
     /// bytes counted from bit 0 of input.bytes[0]. Ends of the input and of the output may fall
-    /// anywhere: the pieces together give what one call would have given.
+    /// anywhere: the pieces together give what one call would have given. kAecs where the state is
+    /// not one that decoding can leave behind (lengths that make no code, a cut match without its
+    /// history). Output behind output_size is unspecified.
     [[nodiscard]] DecodeResult decode(DecoderState& state, const BitSpan& input,
                                       std::span<std::uint8_t> output, const DecodeOptions& options);
 

@@ -13,15 +13,19 @@
 namespace iaa::deflate {
 
 inline constexpr std::size_t kLlSymbols = 286;  ///< literals 0-255, end of block, lengths 257-285
-inline constexpr std::size_t kDSymbols = 30;    ///< distances
+/// Literal/length symbols that have a length: the fixed code has two more, which no stream may use.
+inline constexpr std::size_t kLlLengths = 288;
+inline constexpr std::size_t kDSymbols = 30;  ///< distances
 inline constexpr unsigned kEobSymbol = 256;
 inline constexpr unsigned kMaxCodeLength = 15;
 inline constexpr unsigned kMaxClCodeLength = 7;
 inline constexpr unsigned kEntryLengthShift = 15;
 
-/// Code lengths in bits, 0 to 15; 0: the symbol has no code.
+/// Code lengths in bits, 0 to 15; 0: the symbol has no code. The codes themselves follow from them.
+/// Symbols 286 and 287 have a length in the fixed code alone, where they hold the place of two
+/// codes.
 struct CodeLengths {
-    std::array<std::uint8_t, kLlSymbols> ll{};
+    std::array<std::uint8_t, kLlLengths> ll{};
     std::array<std::uint8_t, kDSymbols> d{};
 
     bool operator==(const CodeLengths&) const = default;
@@ -64,10 +68,12 @@ struct Histogram {
 [[nodiscard]] bool canonical_codes(std::span<const std::uint8_t> lengths,
                                    std::span<std::uint32_t> entries);
 
-/// Canonical codes of both alphabets. kOversubscribedLl or kOversubscribedD where there are none.
+/// Canonical codes of both alphabets; symbols 286 and 287 get no entry. kOversubscribedLl or
+/// kOversubscribedD where there are none.
 [[nodiscard]] ErrorCode make_tables(const CodeLengths& lengths, CodeTables& tables);
 
-/// The lengths that the entries name. Entries with a length above 15 count as having no code.
+/// The lengths that the entries name (all 288 for the fixed code). Entries with a length above 15
+/// count as having no code. Codes that are not canonical cannot be told by their lengths.
 [[nodiscard]] CodeLengths lengths_of(const CodeTables& tables);
 
 /// Optimal code lengths of at most `limit` bits (package-merge) for the symbols with a count above

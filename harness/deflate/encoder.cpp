@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "deflate/encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "deflate/bits.h"
+#include "deflate/matcher.h"
+#include "deflate/symbols.h"
+
+namespace iaa::deflate {
+namespace {
+
+// Collects bits in a word and writes whole bytes of it. Never writes outside the output.
+class BitSink {
+  public:
+    explicit BitSink(std::span<std::uint8_t> output)
+        : start_(output.data()), next_(output.data()), end_(output.data() + output.size()) {}
+
+    // At most 57 bits may be held between two calls of flush().
+    void put(std::uint64_t bits, unsigned count) {
+        held_ |= bits << count_;
+        count_ += count;
+    }
+
+    void flush() {
+        if (end_ - next_ >= 8) {
+            store64(next_, held_);
+            next_ += count_ / 8;
+            const unsigned written = count_ & ~7U;
+            held_ >>= written;
+            count_ -= written;
+        } else {
+            flush_at_end();
+        }
+    }
+
+    // Room for another symbol of up to 32 bits.
+    void make_room() {
+        if (count_ > 25) {
+            flush();
+        }
+    }
+
+    void put_bytes(std::span<const std::uint8_t> bytes) {
+        flush();
+        if (count_ != 0 || static_cast<std::size_t>(end_ - next_) < bytes.size()) {
+            for (const std::uint8_t byte : bytes) {
+                put(byte, 8);
+                flush();
+            }
+            return;
+        }
+        std::ranges::copy(bytes, next_);
+        next_ += bytes.size();
+    }
+
+    void align() {
+        flush();
+        count_ = (count_ + 7) & ~7U;
+        flush();
+    }
+
+    [[nodiscard]] bool overflowed() const { return overflowed_; }
+    [[nodiscard]] std::size_t written() const { return static_cast<std::size_t>(next_ - start_); }
+    [[nodiscard]] unsigned held_count() const { return count_; }
+    [[nodiscard]] std::uint64_t held() const { return held_; }
+
+  private:
+    void flush_at_end() {
+        while (count_ >= 8) {
+            if (next_ == end_) {
+                overflowed_ = true;
+                held_ = 0;
+                count_ = 0;
+                return;
+            }
+            *next_++ = static_cast<std::uint8_t>(held_);
+            held_ >>= 8;
+            count_ -= 8;
+        }
+    }
+
+    std::uint8_t* start_;
+    std::uint8_t* next_;
+    std::uint8_t* end_;
+    std::uint64_t held_ = 0;
+    unsigned count_ = 0;
+    bool overflowed_ = false;
+};
+
+// Bits as they go out (first one lowest), and how many.
+struct Code {
+    std::uint32_t bits;
+    std::uint32_t count;  // 0: there is none
+};
+
+Code code_of(std::uint32_t entry) {
+    const unsigned length = entry_length(entry);
+    if (length == 0 || length > kMaxCodeLength) {
+        return {0, 0};
+    }
+    return {reverse_bits(entry_code(entry), length), length};
+}
+
+constexpr std::size_t kDistanceIndices = 512;
+
+// Symbols by distance, as zlib's readers know it: one index per distance up to 256, and one per 128
+// above.
+constexpr unsigned distance_index(unsigned distance) {
+    return distance <= 256 ? distance - 1 : 256 + ((distance - 1) >> 7);
+}
+
+constexpr auto kDistanceSymbols = [] {
+    std::array<std::uint8_t, kDistanceIndices> symbols{};
+    for (unsigned distance = 1; distance <= kWindow; ++distance) {
+        symbols[distance_index(distance)] = static_cast<std::uint8_t>(distance_symbol(distance));
+    }
+    return symbols;
+}();
+
+constexpr auto kLengthSymbols = [] {
+    std::array<std::uint16_t, kMaxMatch + 1> symbols{};
+    for (unsigned length = kMinMatch; length <= kMaxMatch; ++length) {
+        symbols[length] = static_cast<std::uint16_t>(length_symbol(length));
+    }
+    return symbols;
+}();
+
+// The given tables, ready to be written from.
+class PreparedTables {
+  public:
+    void prepare(const CodeTables& tables) {
+        if (valid_ && tables == source_) {
+            return;
+        }
+        source_ = tables;
+        valid_ = true;
+        for (std::size_t symbol = 0; symbol <= kEobSymbol; ++symbol) {
+            literals[symbol] = code_of(tables.ll[symbol]);
+        }
+        complete = true;
+        unsigned usable = 0;
+        for (unsigned length = kMinMatch; length <= kMaxMatch;) {
+            const unsigned symbol = kLengthSymbols[length];
+            const SymbolRange range = kLengthRanges[symbol - kFirstLengthSymbol];
+            const Code code = code_of(tables.ll[symbol]);
+            complete = complete && code.count != 0;
+            const unsigned next =
+                std::min(range.base + (1U << range.extra), length == kMaxMatch ? 259U : 258U);
+            for (; length < next; ++length) {
+                usable = code.count != 0 ? length : usable;
+                lengths[length] = {code.bits | (length - range.base) << code.count,
+                                   code.count == 0 ? 0U : code.count + range.extra};
+                usable_length[length] = static_cast<std::uint16_t>(usable);
+            }
+        }
+        for (unsigned symbol = 0; symbol < distances.size(); ++symbol) {
+            distances[symbol] = code_of(tables.d[symbol]);
+            complete = complete && distances[symbol].count != 0;
+        }
+    }
+
+    std::array<Code, kEobSymbol + 1> literals;
+    std::array<Code, kMaxMatch + 1> lengths;  // extra bits included
+    // The longest length with a code that is not above this one; 0: none.
+    std::array<std::uint16_t, kMaxMatch + 1> usable_length{};
+    std::array<Code, 24> distances;  // symbols up to the window
+    bool complete = false;           // every match has a code
+
+  private:
+    CodeTables source_{};
+    bool valid_ = false;
+};
+
+struct AnyMatch {
+    Match operator()(const Match& match) const { return match; }
+};
+
+// Trims matches to what has a code.
+struct CodedMatch {
+    const PreparedTables* tables;
+
+    Match operator()(const Match& match) const {
+        if (match.length == 0 ||
+            tables->distances[kDistanceSymbols[distance_index(match.distance)]].count == 0) {
+            return {};
+        }
+        return {tables->usable_length[match.length], match.distance};
+    }
+};
+
+// Writes symbols.
+class Emitter {
+  public:
+    Emitter(BitSink& sink, const PreparedTables& tables) : sink_(&sink), tables_(&tables) {}
+
+    bool literal(unsigned symbol) {
+        const Code code = tables_->literals[symbol];
+        if (code.count == 0) [[unlikely]] {
+            bad_symbol_ = symbol;
+            missing_code_ = true;
+            return false;
+        }
+        sink_->make_room();
+        sink_->put(code.bits, code.count);
+        return !sink_->overflowed();
+    }
+
+    bool match(unsigned length, unsigned distance) {
+        const Code length_code = tables_->lengths[length];
+        const unsigned symbol = kDistanceSymbols[distance_index(distance)];
+        const Code distance_code = tables_->distances[symbol];
+        const SymbolRange range = kDistanceRanges[symbol];
+        sink_->flush();
+        sink_->put(length_code.bits, length_code.count);
+        sink_->put(distance_code.bits, distance_code.count);
+        sink_->put(distance - range.base, range.extra);
+        sink_->flush();
+        return !sink_->overflowed();
+    }
+
+    [[nodiscard]] bool missing_code() const { return missing_code_; }
+    [[nodiscard]] unsigned bad_symbol() const { return bad_symbol_; }
+
+  private:
+    BitSink* sink_;
+    const PreparedTables* tables_;
+    unsigned bad_symbol_ = 0;
+    bool missing_code_ = false;
+};
+
+class Counter {
+  public:
+    explicit Counter(Histogram& histogram) : histogram_(&histogram) {}
+
+    bool literal(unsigned symbol) {
+        ++histogram_->ll[symbol];
+        return true;
+    }
+
+    bool match(unsigned length, unsigned distance) {
+        ++histogram_->ll[kLengthSymbols[length]];
+        ++histogram_->d[kDistanceSymbols[distance_index(distance)]];
+        return true;
+    }
+
+  private:
+    Histogram* histogram_;
+};
+
+// Counts symbols and remembers them, so that a one-pass block searches for matches once.
+class Recorder {
+  public:
+    Recorder(Histogram& histogram, std::vector<std::uint32_t>& tokens)
+        : counter_(histogram), tokens_(&tokens) {}
+
+    bool literal(unsigned symbol) {
+        tokens_->push_back(symbol);
+        return counter_.literal(symbol);
+    }
+
+    bool match(unsigned length, unsigned distance) {
+        tokens_->push_back(length | distance << kDistanceShift);
+        return counter_.match(length, distance);
+    }
+
+    static void replay(std::span<const std::uint32_t> tokens, Emitter& emitter) {
+        for (const std::uint32_t token : tokens) {
+            const bool more =
+                token >> kDistanceShift == 0
+                    ? emitter.literal(token)
+                    : emitter.match(token & low_mask(kDistanceShift), token >> kDistanceShift);
+            if (!more) {
+                return;
+            }
+        }
+    }
+
+  private:
+    static constexpr unsigned kDistanceShift = 9;
+
+    Counter counter_;
+    std::vector<std::uint32_t>* tokens_;
+};
+
+template <typename Sink>
+void literals_only(std::span<const std::uint8_t> input, Sink& sink) {
+    for (const std::uint8_t byte : input) {
+        if (!sink.literal(byte)) {
+            return;
+        }
+    }
+}
+
+void put_accumulator(const Accumulator& accumulator, BitSink& sink) {
+    const std::size_t whole = accumulator.bits / 8;
+    sink.put_bytes(std::span(accumulator.bytes).first(whole));
+    if (accumulator.bits % 8 != 0) {
+        const unsigned rest = accumulator.bits % 8;
+        sink.put(accumulator.bytes[whole] & low_mask(rest), rest);
+    }
+}
+
+void put_end(EndOfBlock end, BitSink& sink, Emitter& emitter) {
+    if (end == EndOfBlock::kNone || !emitter.literal(kEobSymbol) || end == EndOfBlock::kEob) {
+        return;
+    }
+    constexpr std::array<std::uint8_t, 4> kEmptyStored = {0x00, 0x00, 0xff, 0xff};
+    sink.make_room();
+    sink.put(end == EndOfBlock::kEobFinalStored ? 1 : 0, 3);
+    sink.align();
+    sink.put_bytes(kEmptyStored);
+}
+
+EncodeResult finish(BitSink& sink, const Emitter& emitter, bool flush, Accumulator& accumulator) {
+    EncodeResult result;
+    if (emitter.missing_code()) {
+        result.error = ErrorCode::kNoHuffmanCode;
+        result.bad_symbol = emitter.bad_symbol();
+        return result;
+    }
+    sink.flush();
+    const unsigned rest = sink.held_count();
+    const auto rest_bits = static_cast<std::uint32_t>(sink.held() & low_mask(rest));
+    if (flush) {
+        sink.align();
+    }
+    if (sink.overflowed()) {
+        result.error = ErrorCode::kOutputOverflow;
+        return result;
+    }
+    accumulator = Accumulator{};
+    result.output_size = sink.written();
+    if (result.output_size != 0) {
+        result.last_bits = flush && rest != 0 ? rest : 8;
+    }
+    if (!flush) {
+        accumulator.bytes[0] = static_cast<std::uint8_t>(rest_bits);
+        accumulator.bits = rest;
+    }
+    return result;
+}
+
+bool valid_entry(std::uint32_t entry) {
+    const unsigned length = entry_length(entry);
+    return length <= kMaxCodeLength && entry_code(entry) >> length == 0;
+}
+
+}  // namespace
+
+class Encoder::Matcher {
+  public:
+    // Calls sink for each literal and match of the input.
+    template <typename Usable, typename Sink>
+    void tokenize(std::span<const std::uint8_t> input, const EncodeOptions& options,
+                  const Usable& usable, Sink& sink) {
+        if (options.literals_only) {
+            literals_only(input, sink);
+        } else if (options.history.empty()) {
+            finder_.run(input, 0, usable, sink);
+        } else {
+            const std::size_t kept = std::min(options.history.size(), kWindow);
+            const std::span history = options.history.last(kept);
+            joined_.assign(history.begin(), history.end());
+            joined_.insert(joined_.end(), input.begin(), input.end());
+            finder_.run(joined_, kept, usable, sink);
+        }
+    }
+
+    PreparedTables tables;
+    std::vector<std::uint32_t> tokens;
+
+  private:
+    MatchFinder finder_;
+    std::vector<std::uint8_t> joined_;  // history and input in one run
+};
+
+Encoder::Encoder() : matcher_(std::make_unique<Matcher>()) {}
+Encoder::~Encoder() = default;
+Encoder::Encoder(Encoder&&) noexcept = default;
+Encoder& Encoder::operator=(Encoder&&) noexcept = default;
+
+EncodeResult Encoder::encode(std::span<const std::uint8_t> input, const CodeTables& tables,
+                             Accumulator& accumulator, const EncodeOptions& options,
+                             std::span<std::uint8_t> output) {
+    matcher_->tables.prepare(tables);
+    BitSink sink(output);
+    Emitter emitter(sink, matcher_->tables);
+    put_accumulator(accumulator, sink);
+    if (matcher_->tables.complete) {
+        matcher_->tokenize(input, options, AnyMatch{}, emitter);
+    } else {
+        matcher_->tokenize(input, options, CodedMatch{&matcher_->tables}, emitter);
+    }
+    if (!emitter.missing_code() && !sink.overflowed()) {
+        put_end(options.end, sink, emitter);
+    }
+    return finish(sink, emitter, options.flush, accumulator);
+}
+
+Histogram Encoder::count(std::span<const std::uint8_t> input, const EncodeOptions& options) {
+    Histogram histogram;
+    Counter counter(histogram);
+    matcher_->tokenize(input, options, AnyMatch{}, counter);
+    histogram.ll[kEobSymbol] = options.end == EndOfBlock::kNone ? 0 : 1;
+    return histogram;
+}
+
+EncodeResult Encoder::encode_dynamic(std::span<const std::uint8_t> input, bool final,
+                                     Accumulator& accumulator, const EncodeOptions& options,
+                                     std::span<std::uint8_t> output, CodeTables* tables) {
+    Histogram histogram;
+    std::vector<std::uint32_t>& tokens = matcher_->tokens;
+    tokens.clear();
+    Recorder recorder(histogram, tokens);
+    matcher_->tokenize(input, options, AnyMatch{}, recorder);
+    histogram.ll[kEobSymbol] = options.end == EndOfBlock::kNone ? 0 : 1;
+
+    CodeTables built;
+    Accumulator start = accumulator;
+    if (!prepare_dynamic(histogram, final, start, built)) {
+        return {.error = ErrorCode::kOutputOverflow};
+    }
+    if (tables != nullptr) {
+        *tables = built;
+    }
+    matcher_->tables.prepare(built);
+    BitSink sink(output);
+    Emitter emitter(sink, matcher_->tables);
+    put_accumulator(start, sink);
+    Recorder::replay(tokens, emitter);
+    if (!sink.overflowed()) {
+        put_end(options.end, sink, emitter);
+    }
+    return finish(sink, emitter, options.flush, accumulator);
+}
+
+bool prepare_dynamic(const Histogram& histogram, bool final, Accumulator& accumulator,
+                     CodeTables& tables) {
+    const CodeLengths lengths = lengths_from(histogram);
+    if (!write_dynamic_header(lengths, final, accumulator)) {
+        return false;
+    }
+    return make_tables(lengths, tables) == ErrorCode::kNone;
+}
+
+bool check_tables(const CodeTables& tables) {
+    return std::ranges::all_of(tables.ll, valid_entry) &&
+           std::ranges::all_of(tables.d, valid_entry);
+}
+
+}  // namespace iaa::deflate
