@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "device/model/iaa_device.h"
+
+namespace iaa::device {
+
+void IaaDevice::send_msix(std::uint32_t vector) {
+    if (!dma_allowed() || !config_.msix_enabled()) {
+        log_.debug("interrupt {} not sent: MSI-X or bus mastering is off", vector);
+        return;
+    }
+    host_->trigger_msix(vector);
+}
+
+void IaaDevice::raise(std::uint32_t cause) {
+    intcause_ |= cause;
+    send_msix(0);
+    counters_.other_interrupt();
+}
+
+void IaaDevice::report(const ErrorReport& report) {
+    if ((gencfg_ & reg::kGenCfgEvlEn) != 0 && device_enabled()) {
+        errors_.queue(report);
+        return;
+    }
+    report_software_error(report);
+}
+
+void IaaDevice::report_software_error(const ErrorReport& report) {
+    errors_.record_software_error(report);
+    if ((genctrl_ & reg::kGenCtrlSoftErrInt) != 0) {
+        raise(reg::kIntError);
+    }
+}
+
+void IaaDevice::write_event_log(Lock& lock) {
+    // One thread at a time, so that entries reach the ring in order; it writes those of the others.
+    if (event_log_busy_) {
+        return;
+    }
+    event_log_busy_ = true;
+    while (errors_.waiting()) {
+        if (errors_.full() || !dma_allowed()) {
+            log_.rule("evl-full", "event log: no room for an entry; it goes to SWERR");
+            report_software_error(errors_.take_waiting());
+            continue;
+        }
+        const ErrorLog::Write write = errors_.next_write();
+        const std::shared_ptr<AccessGate> gate = own_gate_;
+        GatedMemory memory(host_->memory(), *gate);
+        lock.unlock();
+        const bool written = memory.write(write.address, write.entry);
+        lock.lock();
+        if (gate->is_shut()) {
+            continue;  // a reset has emptied the log meanwhile
+        }
+        if (!written) {
+            log_.rule("evl-address", "event log: no entry can be written to {:#x}", write.address);
+            report_software_error(write.report);
+        } else if (errors_.written() && (genctrl_ & reg::kGenCtrlEvlInt) != 0) {
+            raise(reg::kIntEventLog);
+        }
+    }
+    event_log_busy_ = false;
+}
+
+void IaaDevice::schedule_late_write(Clock::duration delay, const LateWrite& write) {
+    late_writes_.emplace(Clock::now() + delay, write);
+    if (!late_thread_.joinable()) {
+        late_thread_ = std::jthread([this](const std::stop_token& stop) { late_main(stop); });
+    }
+    late_wake_.notify_one();
+}
+
+void IaaDevice::late_main(const std::stop_token& stop) {
+    Lock lock(mutex_);
+    while (!stop.stop_requested()) {
+        if (late_writes_.empty()) {
+            late_wake_.wait(lock, stop, [this] { return !late_writes_.empty(); });
+            continue;
+        }
+        const auto due = late_writes_.begin()->first;
+        if (Clock::now() < due) {
+            late_wake_.wait_until(lock, stop, due, [this, due] {
+                return late_writes_.empty() || late_writes_.begin()->first < due;
+            });
+            continue;
+        }
+        const LateWrite write = late_writes_.begin()->second;
+        late_writes_.erase(late_writes_.begin());
+        if (!dma_allowed()) {
+            continue;
+        }
+        const std::shared_ptr<AccessGate> gate = late_gate_;
+        GatedMemory memory(host_->memory(), *gate);
+        lock.unlock();
+        const bool written = memory.write_completion(
+            write.address, std::as_bytes(std::span<const CompletionRecord, 1>(&write.record, 1)));
+        lock.lock();
+        if (!written) {
+            log_.info("a late completion record could not be written to {:#x}", write.address);
+        } else if (write.vector) {
+            send_msix(*write.vector);
+        }
+    }
+}
+
+}  // namespace iaa::device
