@@ -82,6 +82,7 @@ inline constexpr std::uint16_t kReserved = 0xa000;
 namespace crc64_flag {
 inline constexpr std::uint16_t kInvert = 0x4000;    ///< start and end value inverted
 inline constexpr std::uint16_t kBitOrder = 0x8000;  ///< least significant bit first
+inline constexpr std::uint16_t kReserved = 0x3fff;
 }  // namespace crc64_flag
 
 /// CompletionRecord::status.
