@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: async_irq with two WQs: each request ends by an interrupt, the data is right
+# drivers: in-tree
+# limit: 90
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+begin
+set_attribute sync_mode async_irq
+set_attribute verify_compress 0
+bind_device 0 wqs=2
+ctl 0 '{"op":"counters.reset"}' >/dev/null
+load_run 0 90 pattern=mixed threads=6 count=50
+load_clean 0
+check "descriptors" "$(counter 0 completed)" -eq 600
+check "interrupts" "$(counter 0 interrupts)" -eq 600
+for wq in 0 1; do
+	check "descriptors of WQ $wq" "$(counter 0 wq.$wq.completed)" -ge 100
+	check "interrupts of WQ $wq" "$(counter 0 wq.$wq.interrupts)" -eq "$(counter 0 wq.$wq.completed)"
+done
+check "interrupts that the kernel took for them" \
+	"$(awk '/idxd-portal/ {for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i} END {print n + 0}' /proc/interrupts)" -ge 1

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: zswap on deflate-iaa: 96 MB out and in again under memory pressure, every page compared
+# limit: 180
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+begin
+bind_device 0
+set_zswap deflate-iaa
+ctl 0 '{"op":"counters.reset"}' >/dev/null
+out=$(vmstat zswpout) in=$(vmstat zswpin)
+
+# A quarter of the pages fits: the rest leaves as memory is filled, and all of it when that is done.
+mapfile -t files < <(sample_files)
+report=$(memhog --mb 96 --threads 2 --data "${files[@]}" --cgroup /sys/fs/cgroup/memhog --limit-mb 24 --page-out)
+status=$?
+printf '%s\n' "$report"
+((status == 0)) || fail "memhog: exit status $status"
+pages=$(value pages <<<"$report")
+check "pages" "$pages" -eq 24576
+check "pages out at once" "$(value swapped <<<"$report")" -ge $((pages * 99 / 100))
+check "pages compared" "$(value compared <<<"$report")" -eq "$pages"
+check "pages that were wrong" "$(value bad <<<"$report")" -eq 0
+check "pages into zswap" $(($(vmstat zswpout) - out)) -ge 16384
+check "pages out of zswap" $(($(vmstat zswpin) - in)) -ge 16384
+# Same-filled pages never get as far as the device.
+check "compressions by the device" "$(compressions 0)" -ge 16384
+check "decompressions by the device" "$(decompressions 0)" -ge 16384
+check "descriptors that were lost" "$(counter 0 dropped)" -eq 0
+[[ ! -e /sys/kernel/debug/zswap/decompress_fail ]] ||
+	check "pages that zswap could not decompress" "$(zswap_stat decompress_fail)" -eq 0
+must swapoff /dev/ram0

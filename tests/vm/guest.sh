@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs tests one after the other inside a guest, for tests/vm/run, which reads the lines beginning
+# with @@vm from its output:
+#
+#   @@vm ready                   the guest is up
+#   @@vm begin NAME              everything behind it, to the end line, is NAME's output
+#   @@vm end NAME STATUS         0 passed, 77 skipped, 124 out of time, else failed
+#   @@vm stop                    the guest is not fit for another test
+#
+# guest.sh NAME:SECONDS...
+set -uo pipefail
+here=$(dirname "$(realpath "$0")")
+
+say() { printf '@@vm %s\n' "$*"; }
+
+# The test's part of the kernel's log lies between two marks, which also reach the console.
+mark() { printf '<5>iaa-test: %s\n' "$*" >/dev/kmsg; }
+log_since() { dmesg | awk -v mark="iaa-test: begin $1" 'index($0, mark) {text = ""} {text = text $0 "\n"} END {printf "%s", text}'; }
+
+say ready
+for each; do
+	name=${each%:*} limit=${each##*:}
+	say "begin $name"
+	mark "begin $name"
+	# In a session of its own, so that whatever it leaves in the background ends with it.
+	IAA_TEST=$name setsid timeout -k 15 "$limit" bash "$here/$name.sh" </dev/null 2>&1 &
+	pid=$!
+	wait "$pid"
+	status=$?
+	# 137: it took a second signal to end it, so that it says nothing of its own.
+	((status != 137)) || status=124
+	pkill -KILL -s "$pid" 2>/dev/null
+	if ((status != 0 && status != 77)); then
+		echo "---- the kernel's log since the test began ----"
+		log_since "$name" | tail -n 120
+	fi
+	mark "end $name"
+	say "end $name $status"
+	if ((status != 0 && status != 77)); then
+		say stop
+		break
+	fi
+	# A kernel that has oopsed or warned is not one to judge the next test by.
+	if (($(</proc/sys/kernel/tainted) & 0x280)); then
+		say stop
+		break
+	fi
+done
