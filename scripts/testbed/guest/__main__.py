@@ -72,6 +72,7 @@ class Run:
         self.boots = 0
         self.seen_log = 0
         self.panicked = False
+        self.judged_bytes: int | None = None
         self.interrupted: int | None = None
         stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d-%H%M%S")
         self.folder = PROJECT / "build/vm-logs" / f"{options.name}-{stamp}-{os.getpid()}"
@@ -240,6 +241,8 @@ class Run:
         word, _, rest = line.partition(" ")
         if word == "boot":
             self.boots = int(rest)
+            if self.boots > self.options.reboots + 1:
+                raise Failure(NO_STATUS, f"the guest has rebooted {self.boots - 1} times{self.log_tail()}")
         elif word == "ready":
             self.ready_after = time.monotonic() - self.started
         elif word == "failed":
@@ -326,8 +329,11 @@ class Run:
             at = "it had not finished booting"
         else:
             at = f"its command had been running for {self.options.timeout - self.ready_after:.0f} s"
+        tail = self.log_tail()
+        # What the kernel says from here on is an answer, not a complaint.
+        self.judged_bytes = len(self.log_text())
         self.ask_for_stacks()
-        return f"the deadline of {self.options.timeout:g} s passed and the guest was ended; {at}{self.log_tail()}"
+        return f"the deadline of {self.options.timeout:g} s passed and the guest was ended; {at}{tail}"
 
     def ask_for_stacks(self) -> None:
         """An NMI makes the kernel say where its CPUs are, into its log."""
@@ -361,7 +367,7 @@ class Run:
 
     def verdict(self, failure: Failure | None) -> int:
         """The exit status; says what is wrong, and leaves result.json."""
-        splats = kernel_log.judge(self.log_text(), self.kernel.release, self.known, self.options.allowed_splats)
+        splats = kernel_log.judge(self.log_text()[: self.judged_bytes], self.kernel.release, self.known, self.options.allowed_splats)
         bad = [splat for splat in splats if splat.excused_by is None]
         excused = collections.Counter(splat.excused_by for splat in splats if splat.excused_by)
         if failure:

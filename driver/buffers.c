@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How a request's data gets to the device. What is small goes through the slot's
+ * own buffers, which stay mapped: a copy costs less than mapping where an IOMMU
+ * translates, takes any number of segments, and leaves nothing of the caller's in
+ * the device's hands when it does not answer. What is large is mapped where it is
+ * if it is in one piece, and gathered into a borrowed buffer if it is not.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "iaa.h"
+
+static int alloc_buffer(struct iaa_wq *iwq, struct iaa_buffer *buf, size_t size)
+{
+	buf->va = dma_alloc_coherent(iwq->dev->dev, size, &buf->dma, GFP_KERNEL | __GFP_NOWARN);
+	return buf->va ? 0 : -ENOMEM;
+}
+
+static void free_buffer(struct iaa_wq *iwq, struct iaa_buffer *buf, size_t size)
+{
+	if (buf->va)
+		dma_free_coherent(iwq->dev->dev, size, buf->va, buf->dma);
+}
+
+static void free_large(struct iaa_wq *iwq, struct iaa_large *large)
+{
+	free_buffer(iwq, &large->src, IAA_LARGE);
+	free_buffer(iwq, &large->dst, IAA_LARGE);
+	kfree(large);
+}
+
+/* Fewer large buffers than wished for, even none, only mean more software. */
+static void alloc_larges(struct iaa_wq *iwq)
+{
+	struct iaa_large *large;
+	unsigned int i;
+
+	for (i = 0; i < IAA_LARGE_COUNT; i++) {
+		large = kzalloc(sizeof(*large), GFP_KERNEL);
+		if (!large)
+			return;
+		if (alloc_buffer(iwq, &large->src, IAA_LARGE) ||
+		    alloc_buffer(iwq, &large->dst, IAA_LARGE)) {
+			free_large(iwq, large);
+			return;
+		}
+		list_add(&large->node, &iwq->large);
+	}
+}
+
+/**
+ * iaa_buffers_alloc() - make a WQ's slots and buffers
+ * @iwq: the WQ, enabled
+ */
+int iaa_buffers_alloc(struct iaa_wq *iwq)
+{
+	unsigned int i, n = idxd_wq_num_descs(iwq->wq);
+
+	iwq->slots = kvcalloc(n, sizeof(*iwq->slots), GFP_KERNEL);
+	if (!iwq->slots)
+		return -ENOMEM;
+	iwq->n_slots = n;
+	for (i = 0; i < n; i++) {
+		if (alloc_buffer(iwq, &iwq->slots[i].small_src, IAA_SMALL) ||
+		    alloc_buffer(iwq, &iwq->slots[i].small_dst, IAA_SMALL))
+			return -ENOMEM;
+	}
+	alloc_larges(iwq);
+	return 0;
+}
+
+/**
+ * iaa_buffers_free() - free a WQ's slots and buffers, as far as there are any
+ * @iwq: the WQ; the device does not write any more
+ */
+void iaa_buffers_free(struct iaa_wq *iwq)
+{
+	struct iaa_large *large, *next;
+	unsigned int i;
+
+	for (i = 0; i < iwq->n_slots; i++) {
+		free_buffer(iwq, &iwq->slots[i].small_src, IAA_SMALL);
+		free_buffer(iwq, &iwq->slots[i].small_dst, IAA_SMALL);
+	}
+	list_for_each_entry_safe(large, next, &iwq->large, node)
+		free_large(iwq, large);
+	kvfree(iwq->slots);
+	iwq->slots = NULL;
+	iwq->n_slots = 0;
+}
+
+static struct iaa_large *borrow(struct iaa_wq *iwq, struct iaa_slot *slot)
+{
+	if (slot->large)
+		return slot->large;
+	spin_lock_bh(&iwq->large_lock);
+	slot->large = list_first_entry_or_null(&iwq->large, struct iaa_large, node);
+	if (slot->large)
+		list_del(&slot->large->node);
+	spin_unlock_bh(&iwq->large_lock);
+	return slot->large;
+}
+
+static void use_buffer(struct iaa_side *side, const struct iaa_buffer *buf, u32 len)
+{
+	side->kind = IAA_IN_BUFFER;
+	side->buf = buf->va;
+	side->dma = buf->dma;
+	side->len = len;
+}
+
+static int use_place(struct iaa_wq *iwq, struct iaa_side *side, struct scatterlist *sg, u32 len,
+		     enum dma_data_direction dir)
+{
+	side->dma = dma_map_page(iwq->dev->dev, sg_page(sg), sg->offset, len, dir);
+	if (dma_mapping_error(iwq->dev->dev, side->dma))
+		return -EIO;
+	side->kind = IAA_IN_PLACE;
+	side->len = len;
+	side->dir = dir;
+	return 0;
+}
+
+static bool in_one_piece(struct scatterlist *sg, u32 len)
+{
+	return sg->length >= len;
+}
+
+static bool overlap(struct scatterlist *a, u32 a_len, struct scatterlist *b, u32 b_len)
+{
+	return sg_phys(a) < sg_phys(b) + b_len && sg_phys(b) < sg_phys(a) + a_len;
+}
+
+static void copy_in(void *to, struct scatterlist *sg, u32 len)
+{
+	if (in_one_piece(sg, len))
+		memcpy(to, sg_virt(sg), len);
+	else
+		sg_copy_to_buffer(sg, sg_nents_for_len(sg, len), to, len);
+}
+
+/**
+ * iaa_buffers_attach() - give the device a request's data
+ * @iwq: the WQ
+ * @slot: the slot of the descriptor
+ * @req: the request, its lengths checked
+ * @dst_len: how much of the destination the device may fill
+ * @verify: the device is going to read the destination, too
+ *
+ * Return: 0, -ENOBUFS where there is no buffer to gather in, -EIO where mapping
+ * failed. Nothing is attached then.
+ */
+int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
+		       u32 dst_len, bool verify)
+{
+	struct scatterlist *src = req->src, *dst = req->dst;
+	u32 src_len = req->slen;
+	bool src_here, dst_here;
+	int rc = -ENOBUFS;
+
+	src_here = src_len > IAA_SMALL && in_one_piece(src, src_len);
+	dst_here = dst_len > IAA_SMALL && in_one_piece(dst, dst_len);
+	/* The device refuses buffers that overlap. */
+	if (src_here && dst_here && overlap(src, src_len, dst, dst_len))
+		src_here = false;
+
+	if (src_len <= IAA_SMALL)
+		use_buffer(&slot->src, &slot->small_src, src_len);
+	else if (src_here)
+		rc = use_place(iwq, &slot->src, src, src_len, DMA_TO_DEVICE);
+	else if (src_len <= IAA_LARGE && borrow(iwq, slot))
+		use_buffer(&slot->src, &slot->large->src, src_len);
+	if (slot->src.kind == IAA_IN_NONE)
+		goto err;
+
+	rc = -ENOBUFS;
+	if (dst_len <= IAA_SMALL)
+		use_buffer(&slot->dst, &slot->small_dst, dst_len);
+	else if (dst_here)
+		rc = use_place(iwq, &slot->dst, dst, dst_len,
+			       verify ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE);
+	else if (dst_len <= IAA_LARGE && borrow(iwq, slot))
+		use_buffer(&slot->dst, &slot->large->dst, dst_len);
+	if (slot->dst.kind == IAA_IN_NONE)
+		goto err;
+
+	if (slot->src.kind == IAA_IN_BUFFER)
+		copy_in(slot->src.buf, src, src_len);
+	return 0;
+err:
+	iaa_buffers_detach(iwq, slot);
+	return rc;
+}
+
+static void detach_side(struct iaa_wq *iwq, struct iaa_side *side)
+{
+	if (side->kind == IAA_IN_PLACE)
+		dma_unmap_page(iwq->dev->dev, side->dma, side->len, side->dir);
+	side->kind = IAA_IN_NONE;
+}
+
+/**
+ * iaa_buffers_detach() - take a request's data back from the device
+ * @iwq: the WQ
+ * @slot: the slot
+ */
+void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot)
+{
+	detach_side(iwq, &slot->src);
+	detach_side(iwq, &slot->dst);
+	if (slot->large) {
+		spin_lock_bh(&iwq->large_lock);
+		list_add(&slot->large->node, &iwq->large);
+		spin_unlock_bh(&iwq->large_lock);
+		slot->large = NULL;
+	}
+}
+
+/**
+ * iaa_buffers_copy_out() - hand the output to the caller where it is not there yet
+ * @slot: the slot, before it is detached
+ * @req: the request
+ * @len: bytes of output
+ */
+void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len)
+{
+	if (slot->dst.kind != IAA_IN_BUFFER || !len)
+		return;
+	if (in_one_piece(req->dst, len))
+		memcpy(sg_virt(req->dst), slot->dst.buf, len);
+	else
+		sg_copy_from_buffer(req->dst, sg_nents_for_len(req->dst, len), slot->dst.buf, len);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+/* IAA devices: there from their first bound WQ to their last. */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "iaa.h"
+
+static struct iaa_device *create(struct idxd_device *idxd)
+{
+	struct iaa_device *dev;
+
+	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	if (!dev)
+		return NULL;
+	dev->idxd = idxd;
+	dev->dev = &idxd_device_pdev(idxd)->dev;
+	dev->id = idxd_device_id(idxd);
+	dev->aecs = dma_alloc_coherent(dev->dev, sizeof(*dev->aecs), &dev->aecs_dma, GFP_KERNEL);
+	if (!dev->aecs) {
+		kfree(dev);
+		return NULL;
+	}
+	memset(dev->aecs, 0, sizeof(*dev->aecs));
+	iaa_mode_fixed.fill(dev->aecs);
+	return dev;
+}
+
+/**
+ * iaa_device_get() - the object of a device, made for its first WQ
+ * @idxd: the device
+ *
+ * Return: the device with one more WQ, or NULL where there is no memory.
+ */
+struct iaa_device *iaa_device_get(struct idxd_device *idxd)
+{
+	struct iaa_device *dev;
+
+	mutex_lock(&iaa_lock);
+	list_for_each_entry(dev, &iaa_devices, node)
+		if (dev->idxd == idxd)
+			goto found;
+	dev = create(idxd);
+	if (!dev)
+		goto out;
+	list_add_tail(&dev->node, &iaa_devices);
+found:
+	dev->n_wqs++;
+out:
+	mutex_unlock(&iaa_lock);
+	return dev;
+}
+
+/**
+ * iaa_device_put() - a WQ is gone; with the last the device goes
+ * @dev: the device, which no request uses through that WQ any more
+ */
+void iaa_device_put(struct iaa_device *dev)
+{
+	mutex_lock(&iaa_lock);
+	if (!--dev->n_wqs) {
+		list_del(&dev->node);
+		dma_free_coherent(dev->dev, sizeof(*dev->aecs), dev->aecs, dev->aecs_dma);
+		kfree(dev);
+	}
+	mutex_unlock(&iaa_lock);
+}

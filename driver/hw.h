@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the device is told and what it answers: tables, descriptors, verdicts.
+ * No kernel calls; the unit tests compile the same files on the host.
+ */
+#ifndef IAA_HW_H
+#define IAA_HW_H
+
+#include "pure.h"
+
+#define IAA_AECS_ALIGN		32
+#define IAA_LL_SYMBOLS		286
+#define IAA_D_SYMBOLS		30
+#define IAA_ACCUM_BYTES		256
+
+/* The largest distance that the device's 4 KB history reaches. */
+#define IAA_WINDOW_BITS		12
+
+/* (De)compression flags of a descriptor. */
+#define IAA_COMP_FLUSH		0x0002
+#define IAA_COMP_APPEND_EOB	0x0004
+#define IAA_DECOMP_ENABLE	0x0001
+#define IAA_DECOMP_FLUSH	0x0002
+#define IAA_DECOMP_CHECK_EOB	0x0004
+#define IAA_DECOMP_STOP_EOB	0x0008
+#define IAA_DECOMP_SUPPRESS	0x0200
+
+/* The second source of a descriptor is an AECS to be read. */
+#define IAA_OP_READ_AECS	0x10000
+
+/* Status and error codes that are told apart here. */
+#define IAA_STATUS_SUCCESS	0x01
+#define IAA_STATUS_ANALYTICS	0x0a
+#define IAA_STATUS_OVERFLOW	0x0b
+#define IAA_STATUS_WATCHDOG	0x24
+#define IAA_ERROR_OVERFLOW	0x19
+
+/**
+ * struct iaa_aecs_comp - engine state that a compression starts from
+ * @crc: CRC-32 of what was compressed before
+ * @xor_checksum: XOR checksum of the same
+ * @reserved0: zero
+ * @accum_bits: valid bits in @accum
+ * @reserved1: zero
+ * @accum: output that precedes what the engine produces, first bit lowest
+ * @ll_codes: literal/length codes, iaa_code_entry() each
+ * @reserved2: zero
+ * @d_codes: distance codes, likewise
+ * @reserved3: zero
+ */
+struct iaa_aecs_comp {
+	u32 crc;
+	u32 xor_checksum;
+	u32 reserved0[5];
+	u16 accum_bits;
+	u16 reserved1;
+	u8 accum[IAA_ACCUM_BYTES];
+	u32 ll_codes[IAA_LL_SYMBOLS];
+	u32 reserved2[2];
+	u32 d_codes[IAA_D_SYMBOLS];
+	u32 reserved3[2];
+};
+
+static_assert(offsetof(struct iaa_aecs_comp, accum_bits) == 28, "AECS layout");
+static_assert(offsetof(struct iaa_aecs_comp, accum) == 32, "AECS layout");
+static_assert(offsetof(struct iaa_aecs_comp, ll_codes) == 288, "AECS layout");
+static_assert(offsetof(struct iaa_aecs_comp, d_codes) == 1440, "AECS layout");
+static_assert(sizeof(struct iaa_aecs_comp) == 1568, "AECS layout");
+
+/**
+ * iaa_code_entry() - a Huffman code in the form that the tables hold
+ * @length: bits of the code, 0 where the symbol has none
+ * @code: the code, its first transmitted bit highest
+ */
+static inline u32 iaa_code_entry(u32 length, u32 code)
+{
+	return length << 15 | code;
+}
+
+/**
+ * enum iaa_verdict - what a completion record means for a request
+ * @IAA_V_OK: the output is there
+ * @IAA_V_NO_SPACE: the output does not fit, which is the caller's answer
+ * @IAA_V_TOO_SMALL: decompressed output does not fit, says the device
+ * @IAA_V_STREAM: the device cannot take this stream
+ * @IAA_V_SLOW: the device's own watchdog ended the operation
+ * @IAA_V_ERROR: anything else
+ */
+enum iaa_verdict {
+	IAA_V_OK,
+	IAA_V_NO_SPACE,
+	IAA_V_TOO_SMALL,
+	IAA_V_STREAM,
+	IAA_V_SLOW,
+	IAA_V_ERROR,
+};
+
+/**
+ * struct iaa_job - one operation, in the device's terms
+ * @src: DMA address of the input
+ * @dst: DMA address of the output
+ * @aecs: DMA address of the compression AECS; unused for decompression
+ * @completion: DMA address of the completion record
+ * @src_len: bytes of input
+ * @dst_len: bytes the output may take
+ */
+struct iaa_job {
+	u64 src;
+	u64 dst;
+	u64 aecs;
+	u64 completion;
+	u32 src_len;
+	u32 dst_len;
+};
+
+void iaa_hw_compress(struct iax_hw_desc *desc, const struct iaa_job *job);
+void iaa_hw_decompress(struct iax_hw_desc *desc, const struct iaa_job *job);
+void iaa_hw_verify(struct iax_hw_desc *desc, const struct iaa_job *job, u32 out_len);
+enum iaa_verdict iaa_hw_verdict(bool compress, u8 status, u8 error_code);
+
+#endif /* IAA_HW_H */

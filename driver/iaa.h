@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Objects of the driver and what its files ask of each other. */
+#ifndef IAA_H
+#define IAA_H
+
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu-refcount.h>
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "compat/acomp.h"
+#include "compat/idxd.h"
+#include "hw.h"
+#include "modes/modes.h"
+#include "stats/stats.h"
+
+/* Requests up to this size go through buffers that are mapped once for all. */
+#define IAA_SMALL		PAGE_SIZE
+/* What is gathered from many segments may be this large. */
+#define IAA_LARGE		(32 * PAGE_SIZE)
+/* Pairs of large buffers a WQ has. */
+#define IAA_LARGE_COUNT		4
+
+struct iaa_wq;
+
+/**
+ * struct iaa_device - an IAA device, there while it has bound WQs
+ * @node: entry in iaa_devices
+ * @idxd: idxd's object
+ * @dev: the PCI function, for DMA
+ * @aecs: the tables of the compression mode, in coherent memory
+ * @aecs_dma: their DMA address
+ * @n_wqs: WQs bound
+ * @id: number in the device's name
+ */
+struct iaa_device {
+	struct list_head node;
+	struct idxd_device *idxd;
+	struct device *dev;
+	struct iaa_aecs_comp *aecs;
+	dma_addr_t aecs_dma;
+	unsigned int n_wqs;
+	int id;
+};
+
+/**
+ * struct iaa_buffer - memory of the driver that the device may use at any time
+ * @va: where the CPU sees it
+ * @dma: where the device does
+ */
+struct iaa_buffer {
+	void *va;
+	dma_addr_t dma;
+};
+
+/**
+ * struct iaa_large - a pair of large buffers
+ * @node: entry in the WQ's list of free ones
+ * @src: for input
+ * @dst: for output
+ */
+struct iaa_large {
+	struct list_head node;
+	struct iaa_buffer src;
+	struct iaa_buffer dst;
+};
+
+/**
+ * enum iaa_place_kind - how a request's data gets to the device
+ * @IAA_IN_NONE: not yet
+ * @IAA_IN_BUFFER: copied through one of the driver's buffers
+ * @IAA_IN_PLACE: mapped where it is
+ */
+enum iaa_place_kind {
+	IAA_IN_NONE,
+	IAA_IN_BUFFER,
+	IAA_IN_PLACE,
+};
+
+/**
+ * struct iaa_side - source or destination of a request, as the device sees it
+ * @kind: how it gets there
+ * @buf: the buffer, for IAA_IN_BUFFER
+ * @dma: its DMA address
+ * @len: bytes
+ * @dir: DMA direction of the mapping, for IAA_IN_PLACE
+ */
+struct iaa_side {
+	enum iaa_place_kind kind;
+	void *buf;
+	dma_addr_t dma;
+	u32 len;
+	enum dma_data_direction dir;
+};
+
+/**
+ * struct iaa_slot - what belongs to one descriptor of a WQ
+ * @small_src: buffer for a small input
+ * @small_dst: buffer for a small output
+ * @large: a pair of large buffers borrowed for the request in hand
+ * @src: the source of the request in hand
+ * @dst: its destination
+ * @desc: idxd's descriptor
+ * @lost: entry in the WQ's list of descriptors that were not answered in time
+ * @req: the request that waits for a lost descriptor, if one has to
+ * @compress: what it asks for
+ *
+ * A slot is its descriptor's: whoever holds the descriptor owns the slot, and no
+ * lock is needed.
+ */
+struct iaa_slot {
+	struct iaa_buffer small_src;
+	struct iaa_buffer small_dst;
+	struct iaa_large *large;
+	struct iaa_side src;
+	struct iaa_side dst;
+	struct idxd_desc *desc;
+	struct list_head lost;
+	struct acomp_req *req;
+	bool compress;
+};
+
+/**
+ * struct iaa_wq - a bound WQ
+ * @node: entry in iaa_wqs
+ * @wq: idxd's object
+ * @dev: its device
+ * @ref: requests that use it; killed when it is unbound
+ * @drained: @ref has come to nothing
+ * @slots: one for each descriptor
+ * @n_slots: how many
+ * @max_len: largest source and destination
+ * @index: its index in the snapshot being built
+ * @usable: to be routed to; under iaa_lock
+ * @failed: a descriptor was not answered in time
+ * @comebacks: times that it was taken back after that
+ * @failed_at: when, in jiffies
+ * @large_lock: guards @large
+ * @large: free pairs of large buffers
+ * @lost_lock: guards @lost and @closing
+ * @lost: slots whose descriptors were not answered in time
+ * @closing: it is being unbound: nobody starts @health any more
+ * @health: looks after a failed WQ
+ * @stats: counters of each CPU
+ */
+struct iaa_wq {
+	struct list_head node;
+	struct idxd_wq *wq;
+	struct iaa_device *dev;
+	struct percpu_ref ref;
+	struct completion drained;
+	struct iaa_slot *slots;
+	unsigned int n_slots;
+	u32 max_len;
+	u16 index;
+	bool usable;
+	unsigned long failed;
+	unsigned int comebacks;
+	unsigned long failed_at;
+	spinlock_t large_lock;
+	struct list_head large;
+	spinlock_t lost_lock;
+	struct list_head lost;
+	bool closing;
+	struct delayed_work health;
+	struct iaa_wq_stats __percpu *stats;
+};
+
+/* Guards the lists of devices and WQs, the routes, and the algorithms' lives. */
+extern struct mutex iaa_lock;
+extern struct list_head iaa_devices;
+extern struct list_head iaa_wqs;
+extern struct workqueue_struct *iaa_workqueue;
+
+/* main.c */
+extern unsigned int iaa_timeout_ms;
+
+/* sysfs.c */
+extern const struct attribute_group *iaa_driver_groups[];
+bool iaa_verify_enabled(void);
+
+/* device.c */
+struct iaa_device *iaa_device_get(struct idxd_device *idxd);
+void iaa_device_put(struct iaa_device *dev);
+
+/* wq.c */
+extern struct idxd_device_driver iaa_driver;
+
+/* health.c */
+void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot);
+void iaa_wq_health(struct work_struct *work);
+void iaa_wq_finish_lost(struct iaa_wq *iwq);
+
+/* route.c */
+int iaa_route_init(void);
+void iaa_route_exit(void);
+void iaa_route_publish(void);
+struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *reason);
+
+/* buffers.c */
+int iaa_buffers_alloc(struct iaa_wq *iwq);
+void iaa_buffers_free(struct iaa_wq *iwq);
+int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
+		       u32 dst_len, bool verify);
+void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot);
+void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len);
+
+/* request.c */
+int iaa_request_check(struct acomp_req *req);
+int iaa_request(struct acomp_req *req, bool compress);
+int iaa_run(struct iaa_wq *iwq, struct idxd_desc *desc, bool may_sleep);
+
+/* selfcheck.c */
+int iaa_selfcheck(struct iaa_wq *iwq);
+
+/* soft.c */
+int iaa_soft_init(void);
+void iaa_soft_exit(void);
+int iaa_soft_request(struct acomp_req *req, bool compress);
+int iaa_soft_inflate(const void *src, unsigned int slen, void *dst, unsigned int *dlen);
+
+/* alg.c */
+int iaa_algs_init(void);
+void iaa_algs_exit(void);
+void iaa_algs_update(void);
+
+#endif /* IAA_H */

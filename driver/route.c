@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which WQ a request takes: a snapshot that says it for every possible CPU, made
+ * anew whenever something changes and replaced as a whole.
+ */
+#include <linux/cpuhotplug.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/topology.h>
+
+#include "iaa.h"
+#include "route_map.h"
+
+/**
+ * struct iaa_snapshot - the routes of all CPUs
+ * @rcu: frees it
+ * @wqs: the WQs that routes name by index
+ * @routes: by CPU
+ */
+struct iaa_snapshot {
+	struct rcu_head rcu;
+	struct iaa_wq **wqs;
+	struct iaa_cpu_route routes[];
+};
+
+static struct iaa_snapshot __rcu *iaa_snapshot;
+static DEFINE_PER_CPU(unsigned int, iaa_turn);
+static int iaa_hotplug_state;
+
+/* The package of a node's CPUs, as far as one of them is there to be asked. */
+static int node_package(int node)
+{
+	int cpu;
+
+	if (node < 0)
+		return -1;
+	for_each_online_cpu(cpu)
+		if (cpu_to_node(cpu) == node)
+			return topology_physical_package_id(cpu);
+	return -1;
+}
+
+static size_t place_cpus(struct iaa_place *cpus)
+{
+	size_t n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		cpus[n].node = cpu_to_node(cpu);
+		cpus[n].package = cpu_online(cpu) ? topology_physical_package_id(cpu) :
+						    node_package(cpus[n].node);
+		n++;
+	}
+	return n;
+}
+
+static size_t place_devices(struct iaa_map_device *devs, struct iaa_wq **wqs)
+{
+	struct iaa_device *dev;
+	struct iaa_wq *iwq;
+	size_t n = 0;
+	u16 index = 0;
+
+	list_for_each_entry(dev, &iaa_devices, node) {
+		devs[n].first = index;
+		list_for_each_entry(iwq, &iaa_wqs, node) {
+			if (iwq->dev != dev || !iwq->usable)
+				continue;
+			wqs[index] = iwq;
+			iwq->index = index++;
+		}
+		devs[n].count = index - devs[n].first;
+		if (!devs[n].count)
+			continue;
+		devs[n].at.node = dev_to_node(dev->dev);
+		devs[n].at.package = node_package(devs[n].at.node);
+		n++;
+	}
+	return n;
+}
+
+static struct iaa_snapshot *build(void)
+{
+	size_t n_wqs = list_count_nodes(&iaa_wqs), n_devs = list_count_nodes(&iaa_devices);
+	struct iaa_snapshot *snap = NULL;
+	struct iaa_cpu_route *routes;
+	struct iaa_map_device *devs;
+	struct iaa_place *cpus;
+	size_t n, i = 0;
+	int cpu;
+
+	cpus = kvcalloc(num_possible_cpus(), sizeof(*cpus), GFP_KERNEL);
+	routes = kvcalloc(num_possible_cpus(), sizeof(*routes), GFP_KERNEL);
+	devs = kvcalloc(n_devs, sizeof(*devs), GFP_KERNEL);
+	if (cpus && routes && devs)
+		snap = kvzalloc(struct_size(snap, routes, nr_cpu_ids) +
+				n_wqs * sizeof(snap->wqs[0]), GFP_KERNEL);
+	if (!snap)
+		goto out;
+	snap->wqs = (struct iaa_wq **)&snap->routes[nr_cpu_ids];
+	n = place_devices(devs, snap->wqs);
+	iaa_route_map(cpus, place_cpus(cpus), devs, n, routes);
+	for_each_possible_cpu(cpu)
+		snap->routes[cpu] = routes[i++];
+out:
+	kvfree(devs);
+	kvfree(routes);
+	kvfree(cpus);
+	return snap;
+}
+
+/**
+ * iaa_route_publish() - make routes of what is usable now
+ *
+ * The caller holds iaa_lock. Without memory there are no routes and software does
+ * everything until the next change: an old snapshot might name a WQ that goes away.
+ */
+void iaa_route_publish(void)
+{
+	struct iaa_snapshot *new = NULL, *old;
+
+	lockdep_assert_held(&iaa_lock);
+	if (!list_empty(&iaa_wqs)) {
+		new = build();
+		if (!new)
+			pr_err("iaa_crypto: no memory for routes: software serves until WQs change\n");
+	}
+	old = rcu_replace_pointer(iaa_snapshot, new, lockdep_is_held(&iaa_lock));
+	if (old)
+		kvfree_rcu(old, rcu);
+}
+
+/**
+ * iaa_route_get() - find a WQ that takes a request now
+ * @len: the longest run that the request moves
+ * @desc: set to a descriptor of the WQ
+ * @reason: set to why there is none
+ *
+ * Return: a WQ with a reference held and a descriptor allocated, or NULL.
+ */
+struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *reason)
+{
+	const struct iaa_cpu_route *route;
+	struct iaa_snapshot *snap;
+	struct iaa_wq *iwq = NULL;
+	unsigned int i, first = 0;
+
+	*reason = IAA_R_NO_WQ;
+	rcu_read_lock();
+	snap = rcu_dereference(iaa_snapshot);
+	if (!snap)
+		goto out;
+	route = &snap->routes[raw_smp_processor_id()];
+	if (route->homes > 1)
+		first = this_cpu_inc_return(iaa_turn) % route->homes;
+	for (i = 0; i < route->count; i++) {
+		unsigned int k = i < route->homes ? (first + i) % route->homes : i;
+
+		iwq = snap->wqs[route->wq[k]];
+		if (len > iwq->max_len) {
+			if (*reason == IAA_R_NO_WQ)
+				*reason = IAA_R_TOO_LARGE;
+			continue;
+		}
+		if (test_bit(0, &iwq->failed) || !percpu_ref_tryget_live_rcu(&iwq->ref))
+			continue;
+		*desc = idxd_alloc_desc(iwq->wq, IDXD_OP_NONBLOCK);
+		if (!IS_ERR(*desc))
+			goto out;
+		/* Not enabled any more: the same as if it were not there. */
+		if (PTR_ERR(*desc) == -EAGAIN)
+			*reason = IAA_R_WQ_FULL;
+		percpu_ref_put(&iwq->ref);
+	}
+	iwq = NULL;
+out:
+	rcu_read_unlock();
+	return iwq;
+}
+
+static void rebuild_fn(struct work_struct *work)
+{
+	mutex_lock(&iaa_lock);
+	iaa_route_publish();
+	mutex_unlock(&iaa_lock);
+}
+static DECLARE_WORK(rebuild_work, rebuild_fn);
+
+/* Where CPUs are is known in full only once they are online. */
+static int cpu_changed(unsigned int cpu)
+{
+	queue_work(iaa_workqueue, &rebuild_work);
+	return 0;
+}
+
+/** iaa_route_init() - begin to follow CPUs that come and go */
+int iaa_route_init(void)
+{
+	int rc;
+
+	rc = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "crypto/iaa:online", cpu_changed,
+				       cpu_changed);
+	if (rc < 0)
+		return rc;
+	iaa_hotplug_state = rc;
+	return 0;
+}
+
+/** iaa_route_exit() - no WQ is left and no CPU is followed any more */
+void iaa_route_exit(void)
+{
+	cpuhp_remove_state_nocalls(iaa_hotplug_state);
+	cancel_work_sync(&rebuild_work);
+}

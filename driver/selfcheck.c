@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The known-answer check that a device passes before it is used: it decompresses
+ * a stream whose content is known, compresses that content so that software can
+ * read it, and reads its own output back, each with the right CRC.
+ */
+#include "iaa.h"
+
+static const u8 plain[] = "known answer, known answer, known answer: 0123456789 \x00\x80\x90\xff";
+#define PLAIN_LEN (sizeof(plain) - 1)
+#define PLAIN_CRC 0xca21512d
+
+static const u8 stream[] = {
+	0xcb, 0xce, 0xcb, 0x2f, 0xcf, 0x53, 0x48, 0xcc, 0x2b, 0x2e, 0x4f, 0x2d,
+	0xd2, 0x51, 0xc8, 0xc6, 0xc9, 0xb3, 0x52, 0x30, 0x30, 0x34, 0x32, 0x36,
+	0x31, 0x35, 0x33, 0xb7, 0xb0, 0x54, 0x60, 0x68, 0x98, 0xf0, 0x1f, 0x00,
+};
+
+static bool fine(struct iaa_wq *iwq, const char *what, struct idxd_desc *desc)
+{
+	struct iax_completion_record *comp = idxd_desc_iax_completion(desc);
+
+	if (comp->status == IAA_STATUS_SUCCESS && comp->crc == PLAIN_CRC)
+		return true;
+	dev_err(idxd_wq_dev(iwq->wq),
+		"known-answer %s: status %#x, error code %#x, CRC %#x (expected 0x1, 0, %#x)\n",
+		what, comp->status, comp->error_code, comp->crc, PLAIN_CRC);
+	return false;
+}
+
+static int check_decompress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_job *job)
+{
+	struct idxd_desc *desc = slot->desc;
+	int rc;
+
+	memcpy(slot->small_src.va, stream, sizeof(stream));
+	memset(slot->small_dst.va, 0xa5, job->dst_len);
+	job->src_len = sizeof(stream);
+	iaa_hw_decompress(idxd_desc_iax_hw(desc), job);
+	rc = iaa_run(iwq, desc, true);
+	if (rc)
+		return rc;
+	if (!fine(iwq, "decompression", desc))
+		return -EIO;
+	if (idxd_desc_iax_completion(desc)->output_size == PLAIN_LEN &&
+	    !memcmp(slot->small_dst.va, plain, PLAIN_LEN))
+		return 0;
+	dev_err(idxd_wq_dev(iwq->wq), "known-answer decompression: wrong data\n");
+	return -EILSEQ;
+}
+
+static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_job *job)
+{
+	struct idxd_desc *desc = slot->desc;
+	u8 back[PLAIN_LEN];
+	unsigned int back_len = sizeof(back);
+	u32 out_len;
+	int rc;
+
+	memcpy(slot->small_src.va, plain, PLAIN_LEN);
+	memset(slot->small_dst.va, 0xa5, job->dst_len);
+	job->src_len = PLAIN_LEN;
+	iaa_hw_compress(idxd_desc_iax_hw(desc), job);
+	rc = iaa_run(iwq, desc, true);
+	if (rc)
+		return rc;
+	if (!fine(iwq, "compression", desc))
+		return -EIO;
+	out_len = idxd_desc_iax_completion(desc)->output_size;
+	if (out_len > job->dst_len ||
+	    iaa_soft_inflate(slot->small_dst.va, out_len, back, &back_len) ||
+	    back_len != PLAIN_LEN || memcmp(back, plain, PLAIN_LEN)) {
+		dev_err(idxd_wq_dev(iwq->wq), "known-answer compression: wrong data\n");
+		return -EILSEQ;
+	}
+
+	iaa_hw_verify(idxd_desc_iax_hw(desc), job, out_len);
+	rc = iaa_run(iwq, desc, true);
+	if (rc)
+		return rc;
+	return fine(iwq, "verification", desc) ? 0 : -EIO;
+}
+
+/**
+ * iaa_selfcheck() - whether a WQ's device gives the known answers
+ * @iwq: the WQ, which no request uses
+ *
+ * Return: 0; -ETIMEDOUT when the device does not answer, which leaves a descriptor
+ * with it for ever; another error when an answer is wrong.
+ */
+int iaa_selfcheck(struct iaa_wq *iwq)
+{
+	struct iaa_job job = { .aecs = iwq->dev->aecs_dma, .dst_len = IAA_SMALL };
+	struct idxd_desc *desc;
+	struct iaa_slot *slot;
+	int rc;
+
+	desc = idxd_alloc_desc(iwq->wq, IDXD_OP_NONBLOCK);
+	if (IS_ERR(desc))
+		return PTR_ERR(desc);
+	slot = &iwq->slots[idxd_desc_id(desc)];
+	slot->desc = desc;
+	job.src = slot->small_src.dma;
+	job.dst = slot->small_dst.dma;
+	job.completion = idxd_desc_compl_dma(desc);
+
+	rc = check_decompress(iwq, slot, &job);
+	if (!rc)
+		rc = check_compress(iwq, slot, &job);
+	/* One that is not answered stays the device's until the WQ is reset. */
+	if (rc != -ETIMEDOUT)
+		idxd_free_desc(iwq->wq, desc);
+	return rc;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attributes of the driver, in /sys/bus/dsa/drivers/crypto/. Each can change at
+ * any time; requests that begin later follow.
+ */
+#include <linux/sysfs.h>
+
+#include "iaa.h"
+
+static bool verify_compress = true;
+
+/** iaa_verify_enabled() - whether compressions are read back */
+bool iaa_verify_enabled(void)
+{
+	return READ_ONCE(verify_compress);
+}
+
+static ssize_t verify_compress_show(struct device_driver *drv, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", iaa_verify_enabled());
+}
+
+static ssize_t verify_compress_store(struct device_driver *drv, const char *buf, size_t count)
+{
+	bool value;
+	int rc;
+
+	rc = kstrtobool(buf, &value);
+	if (rc)
+		return rc;
+	WRITE_ONCE(verify_compress, value);
+	return count;
+}
+static DRIVER_ATTR_RW(verify_compress);
+
+static ssize_t sync_mode_show(struct device_driver *drv, char *buf)
+{
+	return sysfs_emit(buf, "sync\n");
+}
+
+static ssize_t sync_mode_store(struct device_driver *drv, const char *buf, size_t count)
+{
+	if (sysfs_streq(buf, "sync"))
+		return count;
+	if (sysfs_streq(buf, "async") || sysfs_streq(buf, "async_irq")) {
+		pr_warn("iaa_crypto: this version completes requests by polling only; sync_mode stays \"sync\"\n");
+		return -EOPNOTSUPP;
+	}
+	return -EINVAL;
+}
+static DRIVER_ATTR_RW(sync_mode);
+
+static ssize_t compression_mode_show(struct device_driver *drv, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", iaa_mode_fixed.name);
+}
+
+static ssize_t compression_mode_store(struct device_driver *drv, const char *buf, size_t count)
+{
+	return sysfs_streq(buf, iaa_mode_fixed.name) ? count : -EINVAL;
+}
+static DRIVER_ATTR_RW(compression_mode);
+
+static struct attribute *iaa_driver_attrs[] = {
+	&driver_attr_verify_compress.attr,
+	&driver_attr_sync_mode.attr,
+	&driver_attr_compression_mode.attr,
+	NULL
+};
+
+static const struct attribute_group iaa_driver_group = {
+	.attrs = iaa_driver_attrs,
+};
+
+const struct attribute_group *iaa_driver_groups[] = {
+	&iaa_driver_group,
+	NULL
+};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Binding and unbinding WQs: the sub-driver that idxd's bus calls. */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "iaa.h"
+
+/* Requests end by themselves within the time limit; past this much more, say so. */
+#define DRAIN_WARN_MS 10000
+
+static void iaa_wq_released(struct percpu_ref *ref)
+{
+	struct iaa_wq *iwq = container_of(ref, struct iaa_wq, ref);
+
+	complete(&iwq->drained);
+}
+
+static void iaa_wq_free(struct iaa_wq *iwq)
+{
+	iaa_buffers_free(iwq);
+	percpu_ref_exit(&iwq->ref);
+	free_percpu(iwq->stats);
+	if (iwq->dev)
+		iaa_device_put(iwq->dev);
+	kfree(iwq);
+}
+
+static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
+{
+	struct iaa_wq *iwq;
+	int rc = -ENOMEM;
+
+	iwq = kzalloc(sizeof(*iwq), GFP_KERNEL);
+	if (!iwq)
+		return ERR_PTR(-ENOMEM);
+	iwq->wq = wq;
+	iwq->max_len = min_t(u64, idxd_wq_max_xfer_bytes(wq), INT_MAX);
+	init_completion(&iwq->drained);
+	spin_lock_init(&iwq->large_lock);
+	INIT_LIST_HEAD(&iwq->large);
+	spin_lock_init(&iwq->lost_lock);
+	INIT_LIST_HEAD(&iwq->lost);
+	INIT_DELAYED_WORK(&iwq->health, iaa_wq_health);
+	iwq->stats = alloc_percpu(struct iaa_wq_stats);
+	if (!iwq->stats)
+		goto err;
+	rc = percpu_ref_init(&iwq->ref, iaa_wq_released, 0, GFP_KERNEL);
+	if (rc) {
+		free_percpu(iwq->stats);
+		goto err;
+	}
+	rc = -ENOMEM;
+	iwq->dev = iaa_device_get(idxd_wq_idxd(wq));
+	if (!iwq->dev)
+		goto err_ref;
+	rc = iaa_buffers_alloc(iwq);
+	if (rc)
+		goto err_ref;
+	return iwq;
+
+err_ref:
+	iaa_wq_free(iwq);
+	return ERR_PTR(rc);
+err:
+	kfree(iwq);
+	return ERR_PTR(rc);
+}
+
+static int iaa_wq_probe(struct idxd_dev *idxd_dev)
+{
+	struct idxd_wq *wq = idxd_dev_to_wq(idxd_dev);
+	struct idxd_device *idxd = idxd_wq_idxd(wq);
+	struct device *dev = idxd_wq_dev(wq);
+	struct iaa_wq *iwq;
+	int rc;
+
+	if (idxd_device_state(idxd) != IDXD_DEV_ENABLED)
+		return -ENXIO;
+	if (idxd_driver_data_type(idxd_device_data(idxd)) != IDXD_TYPE_IAX)
+		return -ENODEV;
+
+	mutex_lock(idxd_wq_wq_lock(wq));
+	/* Every driver is tried for every WQ: this is how another one's is told. */
+	if (strcmp(idxd_wq_driver_name(wq), iaa_driver.name)) {
+		dev_dbg(dev, "WQ is for driver \"%s\"\n", idxd_wq_driver_name(wq));
+		idxd_device_set_cmd_status(idxd, IDXD_SCMD_WQ_NO_DRV_NAME);
+		rc = -ENODEV;
+		goto out;
+	}
+
+	idxd_wq_set_type(wq, IDXD_WQT_KERNEL);
+	rc = idxd_drv_enable_wq(wq);
+	if (rc) {
+		dev_err(dev, "cannot be enabled: %d\n", rc);
+		idxd_wq_set_type(wq, IDXD_WQT_NONE);
+		goto out;
+	}
+
+	iwq = iaa_wq_create(wq);
+	if (IS_ERR(iwq)) {
+		rc = PTR_ERR(iwq);
+		dev_err(dev, "no memory for its buffers: %d\n", rc);
+		goto err_disable;
+	}
+	rc = iaa_selfcheck(iwq);
+	if (rc) {
+		dev_err(dev, "the device fails its known-answer check (%d) and is not used\n", rc);
+		goto err_disable_free;
+	}
+
+	dev_set_drvdata(dev, iwq);
+	mutex_lock(&iaa_lock);
+	iwq->usable = true;
+	list_add_tail(&iwq->node, &iaa_wqs);
+	iaa_route_publish();
+	iaa_algs_update();
+	mutex_unlock(&iaa_lock);
+	goto out;
+
+err_disable_free:
+	/* Disabling first: until then the device may write to the buffers. */
+	idxd_drv_disable_wq(wq);
+	iaa_wq_free(iwq);
+	goto out;
+err_disable:
+	idxd_drv_disable_wq(wq);
+out:
+	mutex_unlock(idxd_wq_wq_lock(wq));
+	return rc;
+}
+
+/* No new request finds the WQ, and those that have found it end. */
+static void iaa_wq_close(struct iaa_wq *iwq)
+{
+	struct device *dev = idxd_wq_dev(iwq->wq);
+
+	mutex_lock(&iaa_lock);
+	spin_lock_bh(&iwq->lost_lock);
+	iwq->closing = true;
+	spin_unlock_bh(&iwq->lost_lock);
+	iwq->usable = false;
+	list_del(&iwq->node);
+	iaa_route_publish();
+	iaa_algs_update();
+	mutex_unlock(&iaa_lock);
+
+	percpu_ref_kill(&iwq->ref);
+	/*
+	 * A request ends within the time limit or becomes a lost one, and either
+	 * way lets go. Going on before that would free completion records under
+	 * the eyes of a request that looks at them.
+	 */
+	while (!wait_for_completion_timeout(&iwq->drained,
+					    msecs_to_jiffies(iaa_timeout_ms + DRAIN_WARN_MS)))
+		dev_warn(dev, "still waiting for requests to end\n");
+	cancel_delayed_work_sync(&iwq->health);
+	/* A snapshot that some CPU still reads may name the WQ. */
+	synchronize_rcu();
+}
+
+static void iaa_wq_remove(struct idxd_dev *idxd_dev)
+{
+	struct idxd_wq *wq = idxd_dev_to_wq(idxd_dev);
+	struct iaa_wq *iwq = dev_get_drvdata(idxd_wq_dev(wq));
+
+	iaa_wq_close(iwq);
+
+	/* idxd may have begun this itself, on its way through a reset. */
+	if (!percpu_ref_is_dying(idxd_wq_wq_active(wq)))
+		idxd_wq_quiesce(wq);
+	mutex_lock(idxd_wq_wq_lock(wq));
+	idxd_drv_disable_wq(wq);
+	dev_set_drvdata(idxd_wq_dev(wq), NULL);
+	mutex_unlock(idxd_wq_wq_lock(wq));
+
+	/* The WQ is reset: nothing writes to the memory of lost requests any more. */
+	iaa_wq_finish_lost(iwq);
+	iaa_wq_free(iwq);
+}
+
+static enum idxd_dev_type dev_types[] = {
+	IDXD_DEV_WQ,
+	IDXD_DEV_NONE,
+};
+
+struct idxd_device_driver iaa_driver = {
+	.name = "crypto",
+	.type = dev_types,
+	.probe = iaa_wq_probe,
+	.remove = iaa_wq_remove,
+	.drv = {
+		.groups = iaa_driver_groups,
+	},
+};
