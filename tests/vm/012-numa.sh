@@ -14,7 +14,7 @@ requires device:2 cpus:4
 for n in 0 1; do
 	same "node of device $n" "$(<$dsa/devices/"$(iax_of $n)"/numa_node)" $n
 	bind_device $n
-	wait_for 30 "self-test" test "$(algorithm deflate-iaa selftest)" == passed
+	wait_for 30 "self-test" selftest_passed
 done
 for n in 0 1; do ctl $n '{"op":"counters.reset"}' >/dev/null; done
 load_run 0 90 pattern=mixed threads=4 cpus=0-3 count=40

@@ -30,6 +30,9 @@ skip() {
 # note TEXT: is shown beside the test's result.
 note() { printf '# NOTE %s\n' "$*"; }
 
+# weakness TEXT: what was just seen is a weak point of the in-tree driver, and known.
+weakness() { note "weak point of the in-tree driver: $*"; }
+
 # step TEXT: what comes now, for whoever reads the log.
 step() { printf -- '-- %s\n' "$*"; }
 
@@ -252,12 +255,14 @@ unbind() {
 # bind_json FILE: as accel-config saved it.
 bind_json() { must accel-config load-config -c "$1" -e; }
 
-# selftest_passed ALG: /proc/crypto says that the kernel's self-test of this driver name passed.
+# algorithm DRIVER_NAME FIELD: what /proc/crypto says of it.
 algorithm() { # DRIVER_NAME FIELD
 	awk -F' *: *' -v name="$1" -v field="$2" '/^$/ {if (driver == name) print value; driver = value = ""}
 		$1 == "driver" {driver = $2} $1 == field {value = $2}
 		END {if (driver == name) print value}' /proc/crypto
 }
+
+selftest_passed() { [[ $(algorithm deflate-iaa selftest) == passed ]]; }
 
 # ---- the model ----
 
@@ -277,6 +282,13 @@ ctl() {
 
 # counter N NAME: one of the Nth model's counters, by the names of harness/device/control/counters.h.
 counter() { ctl "$1" "{\"op\":\"counter\",\"name\":\"$2\"}" | jq -e .value; }
+
+# fault N MATCH ACTIONS [TRIGGER]: adds a fault rule; JSON objects with the members of
+# harness/device/control/faults.h.
+fault() {
+	local trigger=${4:-}
+	ctl "$1" "{\"op\":\"fault\",\"match\":$2,\"actions\":$3,\"trigger\":${trigger:-"{}"}}" >/dev/null
+}
 
 compressions() { counter "$1" opcode.0x43; }
 decompressions() { counter "$1" opcode.0x42; }

@@ -7,8 +7,9 @@ A test is tests/vm/NNN-name.sh. The comment it begins with holds its header, lin
   kernels:  those it runs on (default: 6.12 7.3)
   drivers:  in-tree, ours, none (default: in-tree ours); a pair of kernel and driver where it only
             runs on that one, such as 7.3/ours
-  smp, memory, numa, node, devices, device, append: the guest, as options of scripts/testbed/run
-            (`node:` and `device:` may be there more than once; default: SHAPE_DEFAULT below)
+  smp, memory, numa, node, devices, device, append, reboots: the guest, as options of
+            scripts/testbed/run (`node:` and `device:` may be there more than once; default:
+            SHAPE_DEFAULT below)
   boot:     shared  with other tests on the same guest (default)
             own     in a guest of its own, for tests that leave the kernel broken
             host    the test runs beside the guests and boots what it needs by itself
@@ -43,7 +44,7 @@ LOGS = TOP / "build/vm-logs"
 KERNELS = ["6.12", "7.3"]
 DRIVERS = ["in-tree", "ours", "none"]
 BOOT_LIMIT = 120  # seconds for a guest to come up and to go down, on an idle machine
-SHAPE_KEYS = ["smp", "memory", "numa", "node", "devices", "device", "append"]
+SHAPE_KEYS = ["smp", "memory", "numa", "node", "devices", "device", "append", "reboots"]
 SHAPE_DEFAULT = {
     "smp": ["2"],
     "memory": ["1G"],
@@ -296,6 +297,8 @@ class Guest:
             if words[1] == "ready":
                 self.ready = True
             elif words[1] == "begin":
+                if current:
+                    continue  # the test has rebooted the guest, and goes on
                 current = self.by_name[words[2]]
                 began = time.monotonic()
                 # guest.sh has the limit too; this one is for a guest that no longer runs anything.
@@ -353,7 +356,7 @@ class Guest:
             if end in text:
                 break
             await asyncio.sleep(0.1)
-        text = text.rpartition(begin)[2].partition(end)[0]
+        text = text.partition(begin)[2].partition(end)[0]
         found = kernel_log.judge(text, job.kernel + ".0", KNOWN_SPLATS, job.test.splats)
         if found:
             with job.log.open("a") as log:

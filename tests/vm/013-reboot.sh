@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: the guest reboots under load, in the same machine: the device is found and works again
+# boot: own
+# reboots: 1
+# limit: 180
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# The testbed runs the test again after the reboot; this folder is the host's.
+kept=/run/testbed/reboot-test
+if [[ ! -e $kept ]]; then
+	begin
+	bind_device 0
+	load_run 0 30 pattern=mixed threads=2 count=40
+	load_clean 0
+	load_start 0 pattern=mixed threads=2 seconds=600
+	wait_for 30 "the load runs" test "$(load_value 0 live)" -eq 2
+	echo "$(compressions 0) $(counter 0 command.1)" >$kept
+	step "reboot"
+	sync -f $kept
+	busybox reboot -f
+	sleep $((60 * scale))
+	fail "the guest has not rebooted"
+fi
+step "after the reboot"
+read -r compressed enabled <$kept
+check "this boot's number" "${IAA_BOOT:-0}" -eq 2
+check "compressions before" "$compressed" -ge 80
+same "the device is as after power-on" "$(ctl 0 '{"op":"state"}' | jq -r '[.. | objects | select(has("profile")) | .state][0]')" disabled
+check "commands that enabled it" "$(counter 0 command.1)" -ge "$enabled"
+begin
+bind_device 0
+load_run 0 30 pattern=mixed threads=2 count=40
+load_clean 0
+check "compressions after" "$(compressions 0)" -ge 80

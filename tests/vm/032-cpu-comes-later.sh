@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: a CPU that comes online after two devices were bound (in-tree: it is never served)
+# limit: 60
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+begin
+requires device:2 cpus:2
+echo 0 >/sys/devices/system/cpu/cpu1/online || skip "CPU 1 cannot be taken offline"
+trap 'echo 1 >/sys/devices/system/cpu/cpu1/online' EXIT
+for n in 0 1; do
+	bind_device $n
+	wait_for 30 "self-test" selftest_passed
+done
+echo 1 >/sys/devices/system/cpu/cpu1/online || fail "CPU 1 does not come back"
+load_run 0 60 pattern=mixed threads=2 cpus=0-1 count=40
+check "operations on CPU 0" "$(load_value 0 cpu0_ok)" -eq 80
+if [[ $driver == in-tree ]]; then
+	check "operations that failed on CPU 1" "$(load_value 0 cpu1_failed)" -eq 40
+	weakness "a CPU that comes online later is never served"
+else
+	load_clean 0
+	check "operations on CPU 1" "$(load_value 0 cpu1_ok)" -eq 80
+fi
