@@ -173,7 +173,8 @@ Result source2_unused(const Request& r) {
 }
 
 Result two_pass_destination(const Request& r) {
-    return when(r.two_pass() && (r.descriptor().dst_addr != 0 || r.descriptor().max_dst_size != 0),
+    return when(r.capabilities().header_generation && r.two_pass() &&
+                    (r.descriptor().dst_addr != 0 || r.descriptor().max_dst_size != 0),
                 "the first of two passes has no destination, but one is given");
 }
 
