@@ -50,6 +50,7 @@ struct idxd_device_driver {
 	struct device_driver drv;
 };
 
+#ifndef __CHECKER__
 #define IAA_CHECK_MEMBER(member)						\
 	static_assert(offsetof(struct idxd_device_driver, member) ==		\
 		      IDXD_OFFSET_idxd_device_driver_##member,			\
@@ -65,6 +66,7 @@ IAA_CHECK_MEMBER(drv);
 
 static_assert(sizeof(struct idxd_device_driver) == IDXD_SIZE_idxd_device_driver,
 	      "struct idxd_device_driver has another size");
+#endif
 static_assert(sizeof(struct iax_hw_desc) == IDXD_SIZE_iax_hw_desc,
 	      "struct iax_hw_desc has another size");
 static_assert(sizeof(struct iax_completion_record) == IDXD_SIZE_iax_completion_record,
