@@ -12,6 +12,7 @@
 # guest.sh NAME:SECONDS...
 set -uo pipefail
 here=$(dirname "$(realpath "$0")")
+tests=$(realpath "$here/../../${IAA_VM_TESTS:-tests/vm}")
 
 say() { printf '@@vm %s\n' "$*"; }
 
@@ -25,7 +26,7 @@ for each; do
 	say "begin $name"
 	mark "begin $name"
 	# In a session of its own, so that whatever it leaves in the background ends with it.
-	IAA_TEST=$name setsid timeout -k 15 "$limit" bash "$here/$name.sh" </dev/null 2>&1 &
+	IAA_TEST=$name setsid timeout -k 15 "$limit" bash "$tests/$name.sh" </dev/null 2>&1 &
 	pid=$!
 	wait "$pid"
 	status=$?

@@ -37,7 +37,9 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "scripts/testbed/guest"))
 import kernel_log  # noqa: E402  the testbed's own reading of a kernel's log
 
-HERE = TOP / "tests/vm"
+# The runner's own test has other tests run.
+TESTS = os.environ.get("IAA_VM_TESTS", "tests/vm")
+HERE = TOP / TESTS
 RUN = TOP / "scripts/testbed/run"
 KNOWN_SPLATS = kernel_log.read_known(TOP / "scripts/testbed/known-splats")
 LOGS = TOP / "build/vm-logs"
@@ -247,6 +249,7 @@ class Guest:
         command = testbed_command(first.kernel, first.driver, first.test.shape, whole, splats)
         command += ["--name", self.name]
         command += ["--env", f"IAA_KERNEL={first.kernel}", "--env", f"IAA_DRIVER={first.driver}"]
+        command += ["--env", f"IAA_VM_TESTS={TESTS}"]
         command += ["--env", f"IAA_SCALE={int(factor + 0.999)}", "--", "tests/vm/guest.sh"]
         command += [f"{name}:{int(limit)}" for name, limit in limits.items()]
         self.log = boot_log.open("w")
