@@ -360,7 +360,7 @@ class Guest:
                 break
             await asyncio.sleep(0.1)
         text = text.partition(begin)[2].partition(end)[0]
-        found = kernel_log.judge(text, job.kernel + ".0", KNOWN_SPLATS, job.test.splats)
+        found = kernel_log.judge(text, job.kernel + ".0", KNOWN_SPLATS, job.test.splats, job.driver)
         if found:
             with job.log.open("a") as log:
                 for splat in found:

@@ -39,7 +39,7 @@ KEPT_RUNS = 200
 # From the command's end to the end of QEMU.
 POWER_OFF_SECONDS = 20
 # From QEMU's start until the guest says that it runs.
-BOOT_SECONDS = 120
+BOOT_SECONDS = 300
 MS_BIND = 0x1000
 
 
@@ -82,7 +82,7 @@ class Run:
     def prepare(self) -> None:
         options = self.options
         self.known = kernel_log.read_known(TESTBED / "known-splats")
-        kernel_log.judge("", "", self.known, options.allowed_splats)
+        kernel_log.judge("", "", self.known, options.allowed_splats, options.driver)
         self.kernel = kernels.find(options.kernel)
         self.modules = PROJECT / "build/modules" / self.kernel.release
         self.folder.mkdir(parents=True)
@@ -146,9 +146,6 @@ class Run:
             "devices": len(options.devices),
             "now": int(time.time()),
         }
-        if options.interactive:
-            size = shutil.get_terminal_size()
-            values |= {"rows": size.lines, "columns": size.columns}
         lines = [f"{key}={shlex.quote(str(value))}" for key, value in values.items()]
         (self.share / "config").write_text("\n".join(lines) + "\n")
         environment = {"IAA_DRIVER": options.driver, "IAA_DEVICES": str(len(options.devices))}
@@ -159,6 +156,9 @@ class Run:
             f"export {name}={shlex.quote(value)}" for name, value in (environment | options.environment).items()
         ]
         words = " ".join(shlex.quote(word) for word in options.command)
+        if options.interactive:
+            size = shutil.get_terminal_size()
+            exports.append(f"stty rows {size.lines} cols {size.columns}")
         script = [*exports, f"cd {shlex.quote(directory)} || exit 125", f"exec {words}"]
         (self.share / "command").write_text("\n".join(script) + "\n")
 
@@ -287,7 +287,7 @@ class Run:
                 if self.panicked and panicked_at is None:
                     panicked_at = now
             if panicked_at is not None and now - panicked_at > 3:
-                raise Failure(NO_STATUS, f"the guest's kernel panicked{self.log_tail()}")
+                raise Failure(NO_STATUS, "the guest's kernel panicked")
             if self.status_at is not None and now - self.status_at > POWER_OFF_SECONDS:
                 say(f"the guest has not powered off {POWER_OFF_SECONDS} s after its command: ending it")
                 return
@@ -296,6 +296,7 @@ class Run:
             if self.boots == 0 and now - self.started > BOOT_SECONDS:
                 raise Failure(DEADLINE, f"the guest has not booted within {BOOT_SECONDS} s{self.log_tail()}")
             self.serve(0.25)
+        self.watch_log()
         # What is still in the sockets.
         end = time.monotonic() + 5
         while time.monotonic() < end and not all(output.finished() for output in self.outputs):
@@ -367,7 +368,13 @@ class Run:
 
     def verdict(self, failure: Failure | None) -> int:
         """The exit status; says what is wrong, and leaves result.json."""
-        splats = kernel_log.judge(self.log_text()[: self.judged_bytes], self.kernel.release, self.known, self.options.allowed_splats)
+        splats = kernel_log.judge(
+            self.log_text()[: self.judged_bytes],
+            self.kernel.release,
+            self.known,
+            self.options.allowed_splats,
+            self.options.driver,
+        )
         bad = [splat for splat in splats if splat.excused_by is None]
         excused = collections.Counter(splat.excused_by for splat in splats if splat.excused_by)
         if failure:
@@ -376,9 +383,12 @@ class Run:
             status, reason = SETUP, f"the guest could not be set up: {self.guest_error}"
         elif self.command_status is None:
             assert self.qemu is not None
-            reason = f"the guest ended without giving an exit status (QEMU {self.qemu.how_it_ended()})"
             status = NO_STATUS
-            reason += self.qemu.last_words() + self.log_tail()
+            reason = f"the guest ended without giving an exit status (QEMU {self.qemu.how_it_ended()})"
+            if self.panicked:
+                reason = "the guest's kernel panicked"
+            elif not bad:
+                reason += self.qemu.last_words() + self.log_tail()
         elif bad:
             status, reason = SPLAT, f"the command's exit status was {self.command_status}, but the kernel complained"
         else:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads a guest's kernel log: finds what a kernel says when something is wrong with it."""
 
+import collections.abc
 import configparser
 import dataclasses
 import fnmatch
@@ -31,7 +32,6 @@ TRIGGERS = [
         r"INFO: (?:possible|inconsistent|suspicious) ",
         r"rcu: INFO: .* (?:detected|self-detected|stall)",
         r"rcu: .*(?:stalls on|kthread starved|self-detected stall)",
-        r"workqueue: .* hogged CPU",
         r"refcount_t: ",
         r"list_(?:add|del)(?:\[|_| )?.*corruption",
         r"UBSAN: ",
@@ -41,15 +41,14 @@ TRIGGERS = [
         r"ODEBUG: ",
         r"(?:page_owner|Bad page state|page:.* is corrupted)",
         r"percpu ref .* <= 0 .* after switching to atomic",
-        r"slab (?:error|corruption)|=+\[? ?BUG ",
-        r"=+$(?<!=)",
+        r"BUG [\w-]+ \(",
+        r"slab error|slab corruption",
         r"sysfs: cannot create duplicate filename",
         r"alg: self-tests for .* failed",
         r"alg: .*(?:test failed|failed to load|[Tt]est \d+ failed|failed on)",
         r"usercopy: Kernel memory",
         r"Unable to handle kernel",
         r"unregister_netdevice: waiting",
-        r"Memory failure: ",
         r"module .*: .*(?:disagrees about version|Unknown symbol)",
         r"failed to validate module .* BTF",
         r"BPF: .*Invalid",
@@ -67,6 +66,8 @@ BODY = re.compile(
     |$""",
     re.VERBOSE,
 )
+# Signs that a report may hold further down; any other sign begins one of its own.
+INNER = re.compile(r"Oops: |Call Trace:|(?:.*: )?(?:Oops|invalid opcode|divide error): |watchdog: BUG: ")
 END = re.compile(r"-+\[ end (?:trace|Kernel panic)")
 # What no guest comes back from, so that nobody waits for the deadline.
 FATAL = re.compile(r"Kernel panic - not syncing|Attempted to kill init|end Kernel panic")
@@ -100,12 +101,15 @@ class Known:
 
     name: str
     kernels: tuple[str, ...]
+    driver: str
     pattern: re.Pattern
     why: str
 
-    def covers(self, splat: Splat, release: str) -> bool:
-        return any(fnmatch.fnmatch(release, kernel) for kernel in self.kernels) and bool(
-            self.pattern.search(splat.text)
+    def covers(self, splat: Splat, release: str, driver: str) -> bool:
+        return (
+            any(fnmatch.fnmatch(release, kernel) for kernel in self.kernels)
+            and self.driver in ("any", driver)
+            and self.pattern.search(splat.text) is not None
         )
 
 
@@ -121,16 +125,13 @@ def find_splats(text: str) -> list[Splat]:
         line = strip(raw)
         begins = any(trigger.match(line) for trigger in TRIGGERS)
         if current is not None:
-            # A second "cut here" is a report of its own; any other sign inside one belongs to it.
-            inside = BODY.match(line) or (begins and "cut here" not in line)
-            if inside and "cut here" not in line and len(current.lines) < MAX_REPORT:
+            heading = only_heading(current) and "cut here" not in line
+            inside = INNER.match(line) if begins else BODY.match(line)
+            # The line after "cut here" is the kernel's own message, whatever it says.
+            if (heading or inside) and len(current.lines) < MAX_REPORT:
                 current.lines.append(line)
                 if END.match(line):
                     current = None
-                continue
-            if only_heading(current) and not begins:
-                # The line after "cut here" is the kernel's own message, whatever it says.
-                current.lines.append(line)
                 continue
             current = None
         if begins:
@@ -153,15 +154,18 @@ def read_known(path: pathlib.Path) -> dict[str, Known]:
             section = parser[name]
             kernels = tuple(section["kernel"].split())
             pattern = re.compile(section["match"].replace("\n", ""), re.DOTALL)
-            if not section["why"].strip() or not kernels:
-                raise SetupError(f"{path}: [{name}] needs a kernel and a reason")
-            known[name] = Known(name, kernels, pattern, section["why"].strip())
+            driver = section["driver"].strip()
+            if not section["why"].strip() or not kernels or driver not in ("in-tree", "ours", "any"):
+                raise SetupError(f"{path}: [{name}] needs a kernel, a reason, and driver in-tree, ours or any")
+            known[name] = Known(name, kernels, driver, pattern, " ".join(section["why"].split()))
     except (OSError, configparser.Error, re.error, KeyError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
     return known
 
 
-def judge(text: str, release: str, known: dict[str, Known], allowed: list[str]) -> list[Splat]:
+def judge(
+    text: str, release: str, known: dict[str, Known], allowed: collections.abc.Sequence[str], driver: str
+) -> list[Splat]:
     """The log's reports, those that an allowed name covers marked with it."""
     for name in allowed:
         if name not in known:
@@ -169,5 +173,5 @@ def judge(text: str, release: str, known: dict[str, Known], allowed: list[str]) 
             raise SetupError(f"--allow-splat {name}: no such name in known-splats (there are: {names})")
     splats = find_splats(text)
     for splat in splats:
-        splat.excused_by = next((name for name in allowed if known[name].covers(splat, release)), None)
+        splat.excused_by = next((name for name in allowed if known[name].covers(splat, release, driver)), None)
     return splats
