@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -24,22 +22,6 @@ namespace {
 
 std::system_error failure(const std::string& what) {
     return {errno, std::generic_category(), what};
-}
-
-UniqueFd new_socket() {
-    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket) throw failure("cannot make a UNIX socket");
-    return socket;
-}
-
-/// Removes a socket that nobody listens on any more. Anything else at path is left to fail bind().
-void remove_stale_socket(const sockaddr_un& address) {
-    struct stat info{};
-    if (::lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return;
-    const UniqueFd probe = new_socket();
-    if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
-        errno == ECONNREFUSED)
-        ::unlink(address.sun_path);
 }
 
 }  // namespace
@@ -54,37 +36,22 @@ Server::Server(Function& function, ServerOptions options)
     std::signal(SIGPIPE, SIG_IGN);
 }
 
-Server::~Server() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-}
+Server::~Server() = default;
 
 void Server::listen(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        throw failure(fmt::format("the socket path '{}' must have 1 to {} characters", path,
-                                  sizeof(address.sun_path) - 1));
-    }
-    std::memcpy(address.sun_path, path.data(), path.size());
-    remove_stale_socket(address);
-    UniqueFd listener = new_socket();
-    if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-        throw failure(fmt::format("cannot bind '{}'", path));
-    path_ = path;
-    if (::listen(listener.get(), 4) != 0) throw failure(fmt::format("cannot listen on '{}'", path));
-    listener_ = std::move(listener);
+    listener_.emplace(path);
 }
 
 void Server::run() {
+    if (!listener_) throw std::logic_error("run() was called before listen()");
     constexpr int kRetryMs = 100;
     while (!stop_.load()) {
-        std::array<pollfd, 2> ready{{{.fd = listener_.get(), .events = POLLIN, .revents = 0},
+        std::array<pollfd, 2> ready{{{.fd = listener_->fd(), .events = POLLIN, .revents = 0},
                                      {.fd = stop_fd_.get(), .events = POLLIN, .revents = 0}}};
         if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
             throw failure("cannot wait for clients");
         if (stop_.load() || ready[0].revents == 0) continue;
-        UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        UniqueFd client = listener_->accept();
         if (client) {
             serve(std::move(client));
         } else if (errno != EINTR && errno != ECONNABORTED) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <string>
 
 #include "device/unique_fd.h"
 #include "device/vfio_user/function.h"
 #include "device/vfio_user/options.h"
+#include "device/vfio_user/unix_listener.h"
 
 namespace iaa::device::vfio_user {
 
@@ -44,8 +46,7 @@ class Server {
     ServerOptions options_;
     std::atomic<bool> stop_{false};
     UniqueFd stop_fd_;
-    UniqueFd listener_;
-    std::string path_;
+    std::optional<UnixListener> listener_;
 };
 
 }  // namespace iaa::device::vfio_user

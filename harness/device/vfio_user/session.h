@@ -144,7 +144,7 @@ class Session final : public Host, private MessageDma {
     std::size_t deferred_bytes_ = 0;
     std::vector<std::byte> read_buffer_;
     std::uint64_t partial_position_ = 0;  ///< of the message whose beginning is waiting
-    Clock::time_point partial_since_{};
+    Clock::time_point partial_since_ = Clock::now();
 
     bool negotiated_ = false;
     Limits limits_{};
