@@ -20,6 +20,8 @@ namespace iaa::deflate {
 struct Match {
     unsigned length = 0;  ///< 0: none
     unsigned distance = 0;
+
+    bool operator==(const Match&) const = default;
 };
 
 /// Greedy: takes the match that the latest earlier position with the same next four bytes gives,
@@ -32,6 +34,10 @@ class MatchFinder {
   public:
     MatchFinder() { clear(); }
 
+    /// Starts the numbering of positions elsewhere: at its end in 2^32, all is cleared and it
+    /// starts over, which takes 4 GB of input to see.
+    explicit MatchFinder(std::uint32_t origin) : MatchFinder() { origin_ = origin; }
+
     /// Splits data[start..] into literals and matches, which may refer back to data[0]. `usable`
     /// trims a match to what the tables have codes for; `sink` takes sink.literal(byte) and
     /// sink.match(length, distance), and stops the run by returning false.
@@ -41,15 +47,18 @@ class MatchFinder {
         begin(data.size());
         const std::uint8_t* const bytes = data.data();
         const std::size_t end = data.size();
-        // Positions from which four bytes can be read.
+        // Positions from which a whole word, and from which four bytes can be read.
+        const std::size_t wide = end < kWord ? 0 : end - kWord + 1;
         const std::size_t hashed = end < 4 ? 0 : end - 3;
         std::size_t at = 0;
         for (; at < std::min(start, hashed); ++at) {
             enter(load32(bytes + at), at);
         }
-        for (at = start; at < hashed;) {
-            const std::uint32_t next = load32(bytes + at);
-            const Match match = usable(find(bytes, at, end, next));
+        at = start;
+        while (at < end) {
+            const Match match = usable(at < wide     ? find(bytes, at, end)
+                                       : at < hashed ? find_at_end(bytes, at, end)
+                                                     : find_last(bytes, at, end));
             if (match.length == 0) {
                 if (!sink.literal(bytes[at])) {
                     return;
@@ -67,24 +76,10 @@ class MatchFinder {
             }
             at = behind;
         }
-        // Three bytes are still enough for a match.
-        if (at + kMinMatch == end) {
-            const std::uint32_t next =
-                bytes[at] | bytes[at + 1] << 8 | static_cast<std::uint32_t>(bytes[at + 2]) << 16;
-            const Match match = usable(candidate(bytes, at, end, short_[short_hash(next)], 3));
-            if (match.length != 0) {
-                (void)sink.match(match.length, match.distance);
-                return;
-            }
-        }
-        for (; at < end; ++at) {
-            if (!sink.literal(bytes[at])) {
-                return;
-            }
-        }
     }
 
   private:
+    static constexpr std::size_t kWord = 8;
     static constexpr unsigned kLongBits = 12;
     static constexpr unsigned kShortBits = 11;
 
@@ -123,28 +118,74 @@ class MatchFinder {
     }
 
     // Enters a position, and gives the best match at it.
-    Match find(const std::uint8_t* bytes, std::size_t at, std::size_t end, std::uint32_t next) {
-        const std::uint32_t by_four = std::exchange(long_[long_hash(next)], number(at));
-        const std::uint32_t by_three = std::exchange(short_[short_hash(next)], number(at));
+    Match find(const std::uint8_t* bytes, std::size_t at, std::size_t end) {
+        const std::uint64_t word = load64(bytes + at);
+        const auto next = static_cast<std::uint32_t>(word);
+        const std::uint32_t now = number(at);
+        const std::uint32_t by_four = now - std::exchange(long_[long_hash(next)], now);
+        const std::uint32_t by_three = now - std::exchange(short_[short_hash(next)], now);
+        const std::uint64_t differ_four = difference(bytes + at, by_four, word);
+        const std::uint64_t differ_three = difference(bytes + at, by_three, word);
+        const std::uint64_t take_four = mask_if((differ_four & low_mask(32)) == 0);
+        const std::uint64_t differ = (differ_four & take_four) | (differ_three & ~take_four);
+        const auto distance =
+            static_cast<std::uint32_t>((by_four & take_four) | (by_three & ~take_four));
+        if ((differ & low_mask(24)) != 0) {
+            return {};
+        }
+        if (differ != 0) {
+            return {static_cast<unsigned>(std::countr_zero(differ)) / 8, distance};
+        }
+        const std::size_t limit = std::min<std::size_t>(end - at, kMaxMatch);
+        return {common(bytes + at, bytes + (at - distance), kWord, limit), distance};
+    }
+
+    // Which bits differ between the word here and the one a distance before it: all, where that is
+    // outside the window. Chosen without a branch, which would be a coin toss.
+    static std::uint64_t difference(const std::uint8_t* here, std::uint32_t distance,
+                                    std::uint64_t word) {
+        const std::uint64_t inside = mask_if(distance <= kWindow);
+        return (load64(here - (distance & inside)) ^ word) | ~inside;
+    }
+
+    static std::uint64_t mask_if(bool condition) {
+        return 0 - static_cast<std::uint64_t>(condition);
+    }
+
+    // The same where fewer than eight bytes are left.
+    Match find_at_end(const std::uint8_t* bytes, std::size_t at, std::size_t end) {
+        const std::uint32_t next = load32(bytes + at);
+        const std::uint32_t now = number(at);
+        const std::uint32_t by_four = now - std::exchange(long_[long_hash(next)], now);
+        const std::uint32_t by_three = now - std::exchange(short_[short_hash(next)], now);
         const Match match = candidate(bytes, at, end, by_four, 4);
         return match.length != 0 ? match : candidate(bytes, at, end, by_three, 3);
     }
 
-    // The match with an earlier position, if it is in the window and at least `least` bytes long.
-    [[nodiscard]] Match candidate(const std::uint8_t* bytes, std::size_t at, std::size_t end,
-                                  std::uint32_t earlier, unsigned least) const {
-        const std::uint32_t distance = number(at) - earlier;
+    // And where three are, or fewer.
+    [[nodiscard]] Match find_last(const std::uint8_t* bytes, std::size_t at,
+                                  std::size_t end) const {
+        if (end - at < kMinMatch) {
+            return {};
+        }
+        std::uint32_t next = 0;
+        std::memcpy(&next, bytes + at, kMinMatch);
+        return candidate(bytes, at, end, number(at) - short_[short_hash(next)], kMinMatch);
+    }
+
+    [[nodiscard]] static Match candidate(const std::uint8_t* bytes, std::size_t at, std::size_t end,
+                                         std::uint32_t distance, unsigned least) {
         if (distance > kWindow) {
             return {};
         }
-        const unsigned length =
-            common(bytes + at, bytes + (at - distance), std::min<std::size_t>(end - at, kMaxMatch));
+        const unsigned length = common(bytes + at, bytes + (at - distance), 0, end - at);
         return length >= least ? Match{length, distance} : Match{};
     }
 
-    static unsigned common(const std::uint8_t* here, const std::uint8_t* there, std::size_t limit) {
-        std::size_t length = 0;
-        for (; length + 8 <= limit; length += 8) {
+    // How many bytes are alike, of which `length` are known to be.
+    static unsigned common(const std::uint8_t* here, const std::uint8_t* there, std::size_t length,
+                           std::size_t limit) {
+        for (; length + kWord <= limit; length += kWord) {
             const std::uint64_t differ = load64(here + length) ^ load64(there + length);
             if (differ != 0) {
                 return static_cast<unsigned>(length) +
