@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "unit/ops/guest.h"
+#include "unit/ops/zlib_peer.h"
+
+/// A stream over several descriptors: whatever the pieces of input and output, they add up to what
+/// one descriptor gives.
+namespace iaa::device::test {
+namespace {
+
+/// Decompresses piece by piece, as a driver would: the state is in one of two adjacent AECS areas,
+/// and moves to the other one with every descriptor.
+class Stream {
+  public:
+    Stream(const Bytes& stream, const Capabilities& capabilities, std::uint32_t crc_flag = 0)
+        : capabilities_(capabilities),
+          crc_flag_(crc_flag),
+          source_(memory_.map(stream)),
+          areas_(memory_.map(2 * kDecompressAecsSize)) {}
+
+    /// The bytes [from, to) of the stream, with this much room for each descriptor's output.
+    /// Returns the last outcome.
+    Outcome piece(std::size_t from, std::size_t to, std::size_t room, std::uint16_t codec,
+                  bool keep_state) {
+        while (true) {
+            auto& destination = memory_.map(Bytes(room, 0xa5));
+            Descriptor d = decompress_descriptor(source_, destination);
+            d.src1_addr += from;
+            d.src1_size = static_cast<std::uint32_t>(to - from);
+            d.op_flags = codec;
+            d.src2_addr = areas_.address;
+            d.src2_size = kDecompressAecsSize;
+            set_flags(
+                d, crc_flag_ | (keep_state ? op_flag::kWriteAecs : op_flag::kWriteAecsOnOverflow) |
+                       (started_ ? op_flag::kReadAecs : 0) | (second_ ? op_flag::kAecsToggle : 0));
+            const Outcome outcome = execute(d, memory_, capabilities_);
+            const std::size_t size = outcome.record.output_size;
+            EXPECT_LE(size, room);
+            EXPECT_TRUE(std::all_of(destination.bytes.begin() + static_cast<std::ptrdiff_t>(size),
+                                    destination.bytes.end(),
+                                    [](std::uint8_t byte) { return byte == 0xa5; }));
+            output.insert(output.end(), destination.bytes.begin(),
+                          destination.bytes.begin() + static_cast<std::ptrdiff_t>(size));
+            ++descriptors;
+            if (outcome.status() == Status::kAnalyticsError) {
+                return outcome;
+            }
+            // The next one reads what this one wrote.
+            started_ = true;
+            second_ = !second_;
+            if (outcome.status() != Status::kOutputOverflow) {
+                return outcome;
+            }
+            EXPECT_GT(size, 0U);
+            from += outcome.record.bytes_completed;
+            EXPECT_LE(from, to);
+            if (size == 0 || from > to) {
+                return outcome;
+            }
+        }
+    }
+
+    Bytes output;
+    unsigned descriptors = 0;
+
+  private:
+    Capabilities capabilities_;
+    std::uint32_t crc_flag_;
+    GuestMemory memory_;
+    GuestMemory::Buffer& source_;
+    GuestMemory::Buffer& areas_;
+    bool started_ = false;
+    bool second_ = false;
+};
+
+constexpr std::uint16_t kStop = decompress_flag::kStopOnEob | decompress_flag::kOnlyFinalEob;
+constexpr std::uint16_t kMiddle = decompress_flag::kEnable | kStop;
+constexpr std::uint16_t kMiddleFlushed = kMiddle | decompress_flag::kFlush;
+constexpr std::uint16_t kLast = kMiddleFlushed | decompress_flag::kCheckForEob;
+
+struct Sample {
+    const char* name;
+    Bytes stream;
+    Bytes data;
+};
+
+const std::vector<Sample>& samples() {
+    static const std::vector<Sample> kSamples = [] {
+        std::mt19937 random(21);
+        std::vector<Sample> all;
+        const auto add = [&all](const char* name, const Bytes& data, Bytes stream) {
+            EXPECT_EQ(zlib_inflate(stream, data.size()), data) << name;
+            all.push_back({name, std::move(stream), data});
+        };
+        const Bytes text = text_like(random, 300);
+        add("fixed", text, compress_fixed(text));
+        add("dynamic", text, zlib_deflate(text, 9));
+        add("stored", text, zlib_deflate(text, 0));
+        add("several blocks", text, zlib_deflate(text, 6, Z_DEFAULT_STRATEGY, 77));
+        add("several fixed blocks", text, zlib_deflate(text, 6, Z_FIXED, 50));
+        add("long matches", Bytes(2000, 'x'), zlib_deflate(Bytes(2000, 'x'), 9));
+        Bytes noise(200);
+        std::ranges::generate(noise, [&] { return static_cast<std::uint8_t>(random()); });
+        Bytes mixed = text;
+        mixed.insert(mixed.end(), noise.begin(), noise.end());
+        add("text and noise", mixed, zlib_deflate(mixed, 9, Z_DEFAULT_STRATEGY, 300));
+        return all;
+    }();
+    return kSamples;
+}
+
+void expect_whole(const Sample& sample, const Stream& stream, const Outcome& last) {
+    ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+    ASSERT_EQ(stream.output, sample.data);
+    EXPECT_EQ(last.record.crc, zlib_crc(sample.data));
+    GuestMemory memory;
+    auto& source = memory.map(sample.stream);
+    auto& destination = memory.map(sample.data.size());
+    Descriptor d = decompress_descriptor(source, destination);
+    d.op_flags = kLast;
+    const Outcome once = execute(d, memory, {});
+    EXPECT_EQ(last.record.xor_checksum, once.record.xor_checksum);
+}
+
+class Resume : public ::testing::TestWithParam<std::size_t> {
+  protected:
+    [[nodiscard]] static const Sample& sample() { return samples()[GetParam()]; }
+};
+
+/// The input cut at every byte; the output in pieces of many sizes.
+TEST_P(Resume, EverySplit) {
+    struct Way {
+        bool format2;
+        std::size_t room;
+        std::size_t step;
+    };
+    for (const Way& way : {Way{false, 1, 11}, Way{false, 7, 1}, Way{true, 8, 1}, Way{true, 64, 1},
+                           Way{false, 5000, 1}}) {
+        const Capabilities capabilities{.decompress_aecs_format2 = way.format2};
+        for (std::size_t cut = 0; cut <= sample().stream.size(); cut += way.step) {
+            for (const std::uint16_t codec : {kMiddle, kMiddleFlushed}) {
+                SCOPED_TRACE(testing::Message()
+                             << sample().name << " format2 " << way.format2 << " room " << way.room
+                             << " cut " << cut << " codec " << codec);
+                Stream stream(sample().stream, capabilities);
+                if (cut != 0) {
+                    const Outcome first = stream.piece(0, cut, way.room, codec, true);
+                    ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
+                }
+                const Outcome last =
+                    stream.piece(cut, sample().stream.size(), way.room, kLast, false);
+                if (cut == sample().stream.size()) {
+                    // That was all of it, and the state says so.
+                    EXPECT_EQ(last.record.error_code, 22);
+                } else {
+                    expect_whole(sample(), stream, last);
+                }
+            }
+        }
+    }
+}
+
+/// One byte of input and one byte of output at a time.
+TEST_P(Resume, ByteByByte) {
+    Stream stream(sample().stream, {}, op_flag::kCrc32c);
+    Outcome last;
+    for (std::size_t at = 0; at < sample().stream.size(); ++at) {
+        const bool final_piece = at + 1 == sample().stream.size();
+        last = stream.piece(at, at + 1, 1, final_piece ? kLast : kMiddleFlushed, !final_piece);
+        ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+    }
+    EXPECT_EQ(stream.output, sample().data);
+    EXPECT_GE(stream.descriptors, sample().stream.size());
+}
+
+TEST_P(Resume, RandomPieces) {
+    std::mt19937 random(static_cast<unsigned>(GetParam()) + 100);
+    for (unsigned round = 0; round < 200; ++round) {
+        Stream stream(sample().stream, {.decompress_aecs_format2 = round % 2 == 0});
+        std::size_t at = 0;
+        Outcome last;
+        while (at < sample().stream.size()) {
+            const std::size_t size =
+                std::min<std::size_t>(1 + random() % 40, sample().stream.size() - at);
+            const bool final_piece = at + size == sample().stream.size();
+            const std::uint16_t middle = random() % 2 == 0 ? kMiddle : kMiddleFlushed;
+            last = stream.piece(at, at + size, 1 + random() % 100, final_piece ? kLast : middle,
+                                !final_piece);
+            ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+            at += size;
+        }
+        expect_whole(sample(), stream, last);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, Resume, ::testing::Range<std::size_t>(0, 7),
+                         [](const auto& param) {
+                             std::string name = samples()[param.param].name;
+                             std::ranges::replace(name, ' ', '_');
+                             return name;
+                         });
+
+/// The pieces may also end inside a byte: the bits behind are another piece's.
+TEST(ResumeBits, IgnoredEndBits) {
+    const Sample& sample = samples()[1];
+    for (unsigned ignored = 1; ignored < 8; ++ignored) {
+        GuestMemory memory;
+        // The stream again, with the middle byte given twice: first its low bits, then the rest in
+        // front of the others.
+        const std::size_t cut = sample.stream.size() / 2;
+        auto& front = memory.map(
+            Bytes(sample.stream.begin(), sample.stream.begin() + static_cast<std::ptrdiff_t>(cut)));
+        Bytes rest;
+        std::uint32_t bits = static_cast<std::uint32_t>(front.bytes[cut - 1]) >> (8 - ignored);
+        for (std::size_t i = cut; i < sample.stream.size(); ++i) {
+            bits |= static_cast<std::uint32_t>(sample.stream[i]) << ignored;
+            rest.push_back(static_cast<std::uint8_t>(bits));
+            bits >>= 8;
+        }
+        rest.push_back(static_cast<std::uint8_t>(bits));
+        auto& back = memory.map(rest);
+        auto& areas = memory.map(2 * kDecompressAecsSize);
+        auto& output1 = memory.map(sample.data.size());
+        auto& output2 = memory.map(sample.data.size());
+
+        Descriptor d = decompress_descriptor(front, output1);
+        set_flags(d, op_flag::kWriteAecs);
+        d.op_flags = static_cast<std::uint16_t>(kMiddleFlushed | ignored << 6);
+        d.src2_addr = areas.address;
+        d.src2_size = kDecompressAecsSize;
+        const Outcome first = execute(d, memory, {});
+        ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
+
+        Descriptor e = decompress_descriptor(back, output2);
+        set_flags(e, op_flag::kReadAecs | op_flag::kAecsToggle);
+        e.src2_addr = areas.address;
+        e.src2_size = kDecompressAecsSize;
+        e.op_flags = kLast;
+        const Outcome second = execute(e, memory, {});
+        ASSERT_EQ(second.status(), Status::kSuccess) << second.rule;
+        output1.bytes.resize(first.record.output_size);
+        output1.bytes.insert(output1.bytes.end(), output2.bytes.begin(),
+                             output2.bytes.begin() + second.record.output_size);
+        EXPECT_EQ(output1.bytes, sample.data);
+    }
+}
+
+/// An overflow is gone on from with a larger buffer, also where all input was taken.
+TEST(ResumeOverflow, WithAnEmptySource) {
+    const Bytes data(100, 'z');
+    const Bytes stream = compress_fixed(data);
+    GuestMemory memory;
+    auto& source = memory.map(stream);
+    auto& small = memory.map(10);
+    auto& large = memory.map(100);
+    auto& areas = memory.map(2 * kDecompressAecsSize);
+    Descriptor d = decompress_descriptor(source, small);
+    set_flags(d, op_flag::kWriteAecsOnOverflow);
+    d.src2_addr = areas.address;
+    d.src2_size = kDecompressAecsSize;
+    const Outcome first = execute(d, memory, {});
+    ASSERT_EQ(first.status(), Status::kOutputOverflow);
+    EXPECT_EQ(first.record.output_size, 10U);
+    EXPECT_EQ(first.record.crc, zlib_crc(Bytes(10, 'z')));
+
+    Descriptor e = decompress_descriptor(source, large);
+    set_flags(e, op_flag::kReadAecs | op_flag::kAecsToggle);
+    e.src1_addr += first.record.bytes_completed;
+    e.src1_size -= first.record.bytes_completed;
+    e.src2_addr = areas.address;
+    e.src2_size = kDecompressAecsSize;
+    const Outcome second = execute(e, memory, {});
+    ASSERT_EQ(second.status(), Status::kSuccess) << second.rule;
+    EXPECT_EQ(second.record.output_size, 90U);
+    EXPECT_EQ(second.record.crc, zlib_crc(data));
+}
+
+/// A dynamic block's header that is longer than the input accumulator, in one piece and cut.
+TEST(ResumeHeader, LongerThanTheAccumulator) {
+    // 286 + 30 code lengths of which no two neighbours are the same, coded with 7 bits each.
+    deflate::Accumulator header;
+    const auto put = [&header](unsigned value, unsigned bits) {
+        EXPECT_TRUE(header.append(value, bits));
+    };
+    put(1 | 2 << 1, 3);
+    put(29, 5);
+    put(29, 5);
+    put(15, 4);
+    // Code-length codes: 7 bits for all but one short one; their sum has to be complete.
+    // Symbols in the order 16 17 18 0 8 7 9 6 10 5 11 4 12 3 13 2 14 1 15.
+    constexpr std::array<unsigned, 19> kOrder{16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+                                              11, 4,  12, 3, 13, 2, 14, 1, 15};
+    // 8 and 9 have 7 bits; 0 to 6 fill the rest: 1,2,3,4,5,6 bits.
+    std::array<unsigned, 19> lengths{};
+    lengths[8] = 7;
+    lengths[9] = 7;
+    for (unsigned i = 0; i < 6; ++i) {
+        lengths[10 + i - (i == 5 ? 15 : 0)] = i + 1;
+    }
+    for (const unsigned symbol : kOrder) {
+        put(lengths[symbol], 3);
+    }
+    // 316 symbols of 7 bits each: 2212 bits, more than the accumulator's 2048. That is input for
+    // the device, whatever the tree is worth.
+    Bytes stream(header.bytes.begin(), header.bytes.begin() + header.bits / 8);
+    std::uint32_t carry = header.bytes[header.bits / 8];
+    unsigned used = header.bits % 8;
+    for (unsigned i = 0; i < 316; ++i) {
+        // The two longest codes are 1111110 and 1111111; bits go out first to last.
+        const unsigned code = i % 2 == 0 ? 0x3f : 0x7f;
+        carry |= code << used;
+        used += 7;
+        while (used >= 8) {
+            stream.push_back(static_cast<std::uint8_t>(carry));
+            carry >>= 8;
+            used -= 8;
+        }
+    }
+    const std::size_t whole = stream.size();
+    GuestMemory memory;
+    auto& source = memory.map(stream);
+    auto& areas = memory.map(2 * kDecompressAecsSize);
+    Descriptor d = decompress_descriptor(source, areas);
+    d.dst_addr = 0;
+    d.max_dst_size = 0;
+    d.op_flags = decompress_flag::kEnable | decompress_flag::kSuppressOutput;
+    set_flags(d, op_flag::kWriteAecs);
+    d.src2_addr = areas.address;
+    d.src2_size = kDecompressAecsSize;
+    // Less than the accumulator: kept.
+    d.src1_size = 250;
+    EXPECT_EQ(execute(d, memory, {}).status(), Status::kSuccess);
+    EXPECT_EQ(areas.bytes[kDecompressAecsSize + 440 + 31], 250 * 8 - 31 * 64);
+    // More than it, and no end of the header: error 1.
+    d.src1_size = static_cast<std::uint32_t>(whole) - 10;
+    const Outcome outcome = execute(d, memory, {});
+    EXPECT_EQ(outcome.status(), Status::kAnalyticsError);
+    EXPECT_EQ(outcome.record.error_code, 1) << outcome.rule;
+}
+
+}  // namespace
+}  // namespace iaa::device::test
