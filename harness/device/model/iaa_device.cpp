@@ -189,8 +189,8 @@ void IaaDevice::detach() {
     }
     late_writes_.clear();
     fence(lock, gates);
-    advance_command();
     host_ = nullptr;
+    advance_command();
 }
 
 control::DeviceState IaaDevice::state() {
