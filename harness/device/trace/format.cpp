@@ -33,11 +33,6 @@ constexpr std::uint32_t kPasidEnabled = 8;
 constexpr std::uint32_t kPrivileged = 16;
 constexpr std::uint32_t kFaultInjected = 1;
 
-std::uint32_t crc_of(std::span<const std::byte> bytes) {
-    // ISA-L takes an unsigned char pointer and reads only.
-    return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-}
-
 class Writer {
   public:
     template <typename Value>
@@ -156,13 +151,18 @@ TraceAccess get_access(Reader& in) {
 
 }  // namespace
 
+std::uint32_t checksum(std::span<const std::byte> bytes) {
+    // ISA-L takes an unsigned char pointer and reads only.
+    return crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
 std::vector<std::byte> make_file_header() {
     Writer out;
     out.bytes(std::as_bytes(std::span(kMagic)));
     out.put(TraceWriter::kVersion);
     out.put(static_cast<std::uint32_t>(kFileHeaderSize));
     out.put(std::array<std::uint32_t, 3>{});
-    out.put(crc_of(out.written()));
+    out.put(checksum(out.written()));
     return out.take();
 }
 
@@ -182,7 +182,7 @@ void check_file_header(std::span<const std::byte, kFileHeaderSize> header) {
         throw TraceError(fmt::format("file header of {} bytes", size), 12);
     }
     in.zero(12, "reserved part of the file header");
-    if (in.get<std::uint32_t>("checksum") != crc_of(header.first(28))) {
+    if (in.get<std::uint32_t>("checksum") != checksum(header.first(28))) {
         throw TraceError("wrong checksum of the file header", 28);
     }
 }
@@ -219,8 +219,8 @@ std::vector<std::byte> make_record(const TraceRecord& record) {
     out.reserve(kRecordHeaderSize + size);
     out.put(kRecordMagic);
     out.put(static_cast<std::uint32_t>(body.written().size()));
-    out.put(crc_of(body.written()));
-    out.put(crc_of(out.written()));
+    out.put(checksum(body.written()));
+    out.put(checksum(out.written()));
     out.bytes(body.written());
     return out.take();
 }
@@ -234,7 +234,7 @@ RecordHeader parse_record_header(std::span<const std::byte, kRecordHeaderSize> h
     RecordHeader result;
     result.body_size = in.get<std::uint32_t>("record size");
     result.body_crc = in.get<std::uint32_t>("record checksum");
-    if (in.get<std::uint32_t>("header checksum") != crc_of(header.first(12))) {
+    if (in.get<std::uint32_t>("header checksum") != checksum(header.first(12))) {
         throw TraceError("wrong checksum of a record's header", offset);
     }
     if (result.body_size < kBodyFixedSize || result.body_size > TraceWriter::kMaxBody) {
@@ -247,7 +247,7 @@ RecordHeader parse_record_header(std::span<const std::byte, kRecordHeaderSize> h
 
 TraceRecord parse_body(std::span<const std::byte> body, const RecordHeader& header,
                        std::uint64_t offset) {
-    if (crc_of(body) != header.body_crc) {
+    if (checksum(body) != header.body_crc) {
         throw TraceError("wrong checksum of a record", offset);
     }
     Reader in(body, offset);

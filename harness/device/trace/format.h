@@ -16,6 +16,9 @@ inline constexpr std::size_t kRecordHeaderSize = 16;
 inline constexpr std::size_t kBodyFixedSize = 216;
 inline constexpr std::size_t kAccessFixedSize = 24;
 
+/// CRC-32, as in headers and of bodies.
+[[nodiscard]] std::uint32_t checksum(std::span<const std::byte> bytes);
+
 [[nodiscard]] std::vector<std::byte> make_file_header();
 
 /// Throws TraceError (offsets from 0).
