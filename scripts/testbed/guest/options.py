@@ -235,15 +235,15 @@ def check_nodes(nodes: list[Node], cpus: int) -> None:
 def parse(arguments: list[str]) -> Options:
     given = build_parser().parse_args(arguments)
     nodes = [parse_node(text) for text in given.node]
-    if nodes and (given.numa or given.memory):
+    if nodes and (given.numa is not None or given.memory):
         raise UsageError("--node says where the memory is: not together with --numa or --memory")
     if nodes:
-        cpus = given.smp or sum(len(expand_cpus(node.cpus)) for node in nodes)
+        cpus = sum(len(expand_cpus(node.cpus)) for node in nodes) if given.smp is None else given.smp
         memory = sum(node.memory_mib for node in nodes)
     else:
-        cpus = given.smp or max(2, given.numa or 0)
+        cpus = max(2, given.numa or 0) if given.smp is None else given.smp
         memory = parse_size(given.memory or "1G")
-        if given.numa:
+        if given.numa is not None:
             nodes = even_nodes(given.numa, cpus, memory)
     if not 1 <= cpus <= 64:
         raise UsageError(f"--smp {cpus}: 1 to 64 CPUs")

@@ -76,7 +76,7 @@ static s32 read_disp32(const u8 *from)
 
 bool store64_decode(const u8 *code, size_t available, struct store64_insn *insn)
 {
-	struct prefixes p = {};
+	struct prefixes p = { 0 };
 	size_t at, disp_size;
 	u8 modrm, mod, rm;
 	bool ok;

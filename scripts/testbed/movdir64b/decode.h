@@ -6,15 +6,13 @@
 #ifndef TESTBED_MOVDIR64B_DECODE_H
 #define TESTBED_MOVDIR64B_DECODE_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
-#else
+#ifndef __KERNEL__
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef int32_t s32;
-typedef uint64_t u64;
+typedef __u8 u8;
+typedef __s32 s32;
+typedef __u64 u64;
 #endif
 
 /* No x86 instruction is longer. */

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+"""QEMU's command line."""
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts/testbed/guest"))
+import kernels  # noqa: E402
+import machine  # noqa: E402
+import options  # noqa: E402
+
+KERNEL = kernels.Kernel("7.3.4", pathlib.Path("/boot/vmlinuz-7.3.4"))
+
+
+def command(*words, accelerator="tcg"):
+    return machine.command_line(options.parse([*words, "--", "true"]), KERNEL, accelerator)
+
+
+def values(arguments, option):
+    return [arguments[i + 1] for i, word in enumerate(arguments) if word == option]
+
+
+class Machine(unittest.TestCase):
+    def test_memory_is_shared_whatever_its_layout(self):
+        for words in ((), ("--numa", "2"), ("--node", "cpus=0,memory=512M", "--node", "cpus=1", "--node", "memory=1G")):
+            objects = values(command(*words), "-object")
+            self.assertTrue(objects)
+            for text in objects:
+                self.assertIn("share=on", text)
+
+    def test_the_node_without_memory_has_no_backend(self):
+        nodes = values(command("--node", "cpus=0,memory=512M", "--node", "cpus=1"), "-numa")
+        self.assertEqual(nodes, ["node,nodeid=0,memdev=mem0,cpus=0", "node,nodeid=1,cpus=1"])
+
+    def test_devices_are_in_order_and_each_has_its_control_port(self):
+        arguments = command("--devices", "3")
+        functions = [json.loads(text) for text in values(arguments, "-device") if text.startswith("{")]
+        self.assertEqual([function["id"] for function in functions], ["iaa0", "iaa1", "iaa2"])
+        addresses = [int(function["addr"], 16) for function in functions]
+        self.assertEqual(addresses, sorted(set(addresses)))
+        for index in range(3):
+            self.assertIn(
+                f"virtserialport,bus=ports.0,chardev=control{index},name=iaa.ctl.{index}", values(arguments, "-device")
+            )
+
+    def test_a_devices_node_is_that_of_its_root_bus(self):
+        arguments = command("--numa", "2", "--device", "node=1", "--device", "node=1 --wqs 1", "--device", "node=0")
+        devices = values(arguments, "-device")
+        self.assertEqual(len([text for text in devices if text.startswith("pxb-pcie")]), 2)
+        self.assertTrue(any(text.startswith("pxb-pcie,id=node1,") and "numa_node=1" in text for text in devices))
+        functions = [json.loads(text) for text in devices if text.startswith("{")]
+        self.assertEqual([f["bus"] for f in functions], ["node1", "node1", "node0"])
+        self.assertNotEqual(functions[0]["addr"], functions[1]["addr"])
+
+    def test_a_panic_never_reboots_unasked(self):
+        self.assertIn("-no-reboot", command())
+        arguments = command("--reboots", "1")
+        self.assertNotIn("-no-reboot", arguments)
+        self.assertIn("panic=0", values(arguments, "-append")[0])
+
+    def test_what_the_person_adds_comes_last(self):
+        arguments = command("--append", "a=1", "--append", "b=2 c", "--qemu-arg=-foo", "--qemu-arg", "bar")
+        self.assertEqual(arguments[-2:], ["-foo", "bar"])
+        self.assertTrue(values(arguments, "-append")[0].endswith(" a=1 b=2 c"))
+
+    def test_the_accelerator(self):
+        self.assertIn("vendor=GenuineIntel", values(command(), "-cpu")[0])
+        self.assertEqual(values(command(accelerator="kvm"), "-cpu"), ["host"])
+
+
+if __name__ == "__main__":
+    unittest.main()
