@@ -159,6 +159,7 @@ TEST_F(PumpTest, AFloodDuringAWaitIsNotKeptWithoutBound) {
     EXPECT_GT(sent, 8U << 20);
     EXPECT_LT(sent, 24U << 20);
     go = true;
+    finish();  // while go and first are still there
 }
 
 }  // namespace
