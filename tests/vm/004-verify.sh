@@ -10,7 +10,7 @@ for verify in 1 0; do
 	step "verify_compress $verify"
 	set_attribute verify_compress $verify
 	bind_device 0
-	ctl 0 '{"op":"counters.reset"}' >/dev/null
+	ctl 0 counters-reset >/dev/null
 	load_run 0 30 mode=compress pattern=text threads=2 count=50
 	load_clean 0
 	check "compressions" "$(compressions 0)" -eq 100

@@ -25,10 +25,9 @@ same "WQs that accel-config lists as enabled" \
 	"$(jq -r '[.. | objects | select(has("dev") and has("size") and .state == "enabled") |
 		.dev + "=" + (.size | tostring)] | sort | join(" ")' /tmp/list.json)" \
 	"wq$n.0=16 wq$n.1=32 wq$n.2=8"
-state=$(ctl 0 '{"op":"state"}')
-same "WQs that the model has enabled" "$(jq -r '[.. | objects | select(.state? == "enabled" and has("size")) |
-	"\(.id)=\(.size)@\(.group)"] | sort | join(" ")' <<<"$state")" "0=16@0 1=32@0 2=8@1"
-same "the device is enabled in the model" "$(jq -r '.state // .result.state' <<<"$state")" enabled
+same "WQs that the model has enabled" "$(device_state 0 \
+	'[.wqs[] | select(.state == "enabled") | "\(.wq)=\(.size)@\(.group)"] | join(" ")')" "0=16@0 1=32@0 2=8@1"
+same "the device in the model" "$(device_state 0 .state)" enabled
 
 step "every WQ takes work"
 load_run 0 60 pattern=mixed threads=4 count=60

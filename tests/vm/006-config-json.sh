@@ -23,7 +23,7 @@ step "all configuration is lost with the modules, and comes back from the file"
 unbind
 reload_modules
 same "WQ 0's size after loading idxd anew" "$(<$dsa/devices/wq"$n".0/state)" disabled
-ctl 0 '{"op":"counters.reset"}' >/dev/null
+ctl 0 counters-reset >/dev/null
 bind_json /tmp/saved.json
 for wq in 0:24:10 1:40:7; do
 	IFS=: read -r id size priority <<<"$wq"

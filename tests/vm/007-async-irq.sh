@@ -10,7 +10,7 @@ begin
 set_attribute sync_mode async_irq
 set_attribute verify_compress 0
 bind_device 0 wqs=2
-ctl 0 '{"op":"counters.reset"}' >/dev/null
+ctl 0 counters-reset >/dev/null
 load_run 0 90 pattern=mixed threads=6 count=50
 load_clean 0
 check "descriptors" "$(counter 0 completed)" -eq 600

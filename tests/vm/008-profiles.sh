@@ -11,8 +11,8 @@ spr=$(iax_of 0)
 gnr=$(iax_of 1)
 same "the first device's version" "$(<$dsa/devices/"$spr"/version)" 0x100
 same "the second device's version" "$(<$dsa/devices/"$gnr"/version)" 0x200
-same "the first device's profile" "$(ctl 0 '{"op":"state"}' | jq -r '.. | objects | .profile // empty')" spr
-same "the second device's profile" "$(ctl 1 '{"op":"state"}' | jq -r '.. | objects | .profile // empty')" gnr
+same "the first device's profile" "$(device_state 0 .profile)" spr
+same "the second device's profile" "$(device_state 1 .profile)" gnr
 if [[ -e $dsa/devices/$gnr/iaa_cap ]]; then
 	check "header generation in the second device's iaa_cap" $((0x$(sed 's/^0x//' $dsa/devices/"$gnr"/iaa_cap) >> 8 & 1)) -eq 1
 fi

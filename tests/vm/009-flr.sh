@@ -18,7 +18,7 @@ step "reset of the idle device"
 lspci -s "$address" -vv | grep -q 'FLReset+' || fail "the function does not announce FLR"
 echo flr >"$sys/reset_method" || fail "FLR cannot be chosen"
 echo 1 >"$sys/reset" || fail "the reset failed"
-same "the device in the model" "$(ctl 0 '{"op":"state"}' | jq -r '[.. | objects | select(has("profile")) | .state][0]')" disabled
+same "the device in the model" "$(device_state 0 .state)" disabled
 
 step "idxd finds it again and it works"
 reload_modules

@@ -8,7 +8,7 @@
 begin
 bind_device 0
 set_zswap deflate-iaa
-ctl 0 '{"op":"counters.reset"}' >/dev/null
+ctl 0 counters-reset >/dev/null
 out=$(vmstat zswpout) in=$(vmstat zswpin)
 
 # A quarter of the pages fits: the rest leaves as memory is filled, and all of it when that is done.

@@ -14,7 +14,7 @@ for n in 0 1 2 3; do
 	# The in-tree driver's self-test fails where the next WQ is enabled too soon.
 	wait_for 30 "self-test" selftest_passed
 done
-for n in 0 1 2 3; do ctl $n '{"op":"counters.reset"}' >/dev/null; done
+for n in 0 1 2 3; do ctl $n counters-reset >/dev/null; done
 load_run 0 120 pattern=mixed threads=8 cpus=0-3 count=25
 load_clean 0
 used=0

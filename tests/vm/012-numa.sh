@@ -16,7 +16,7 @@ for n in 0 1; do
 	bind_device $n
 	wait_for 30 "self-test" selftest_passed
 done
-for n in 0 1; do ctl $n '{"op":"counters.reset"}' >/dev/null; done
+for n in 0 1; do ctl $n counters-reset >/dev/null; done
 load_run 0 90 pattern=mixed threads=4 cpus=0-3 count=40
 load_clean 0
 for cpu in 0 1 2 3; do

@@ -16,7 +16,7 @@ if [[ ! -e $kept ]]; then
 	load_clean 0
 	load_start 0 pattern=mixed threads=2 seconds=600
 	wait_for 30 "the load runs" test "$(load_value 0 live)" -eq 2
-	echo "$(compressions 0) $(counter 0 command.1)" >$kept
+	echo "$(compressions 0) $(counter 0 command.0x01)" >$kept
 	step "reboot"
 	sync -f $kept
 	busybox reboot -f
@@ -27,8 +27,8 @@ step "after the reboot"
 read -r compressed enabled <$kept
 check "this boot's number" "${IAA_BOOT:-0}" -eq 2
 check "compressions before" "$compressed" -ge 80
-same "the device is as after power-on" "$(ctl 0 '{"op":"state"}' | jq -r '[.. | objects | select(has("profile")) | .state][0]')" disabled
-check "commands that enabled it" "$(counter 0 command.1)" -ge "$enabled"
+same "the device is as after power-on" "$(device_state 0 .state)" disabled
+check "commands that enabled it" "$(counter 0 command.0x01)" -ge "$enabled"
 begin
 bind_device 0
 load_run 0 30 pattern=mixed threads=2 count=40

@@ -25,11 +25,9 @@ start_guest --timeout $((150 * scale))
 wait_for_line 120 "@@ loaded"
 control=$guest_folder/device-0.control
 [[ -S $control ]] || fail "there is no control socket $control"
-outside() { timeout $((20 * scale)) iaa-device ctl "$control" "$1"; }
-must outside '{"op":"fault","match":{},"actions":{"status":{"status":32}},"trigger":{"every":3,"count":7}}'
-# shellcheck disable=SC2317  # called by wait_for
-faults() { outside '{"op":"counter","name":"faults"}' | jq -e '.value == 7' >/dev/null; }
-wait_for 60 "seven faults are carried out" faults
+outside() { timeout $((20 * scale)) iaa-device ctl "$control" "$@"; }
+must outside '{"command": "fault-add", "fault": {"status": 32}, "when": {"every": 3, "count": 7}}'
+must outside wait counter=faults value=7 timeout_ms=$((15000 * scale))
 touch "$guest_folder/share/done"
 wait_for_guest $((60 * scale))
 cat "$guest_output"

@@ -12,7 +12,7 @@ requires cpus:2
 bind_device 0
 sample_data 0
 step "every decompression is refused with an analytics error: software has to do it"
-fault 0 '{"opcode": 66}' '{"status": {"status": 10, "error_code": 13}}'
+fault 0 '{"opcode": 66}' '{"status": 10, "error_code": 13}'
 job="mode=decompress comp=zlib decomp=deflate-iaa pattern=data streams=16 threads=2 cpus=0-1 stuck_ms=3000"
 
 step "one CPU"

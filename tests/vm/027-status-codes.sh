@@ -11,7 +11,7 @@ bind_device 0
 sweep() {
 	local status errno
 	for status in 02 03 04 05 08 0a 0b 10 11 13 16 1a 1c 20 24 30 ff; do
-		fault 0 "$2" "{\"status\": {\"status\": $((0x$status)), \"error_code\": 13}}" '{"count": 1}'
+		fault 0 "$2" "{\"status\": $((0x$status)), \"error_code\": 13}" '{"count": 1}'
 		load_run 0 30 "$3 count=1" >/dev/null
 		load_is 0 mismatches 0 || fail "status $status: wrong data$(load_errnos 0)"
 		errno=$(sed -n "s/^$1_errno_\([0-9]*\)=1/\1/p" "$load_dir/0/result")

@@ -18,7 +18,6 @@ mega() { awk -v bytes="$1" 'BEGIN {printf "%.1f MB", bytes / 1048576}'; }
 	iax=$(iax_of 0)
 	bind_device 0 wqs=2
 	wait_for 30 "self-test" selftest_passed
-	state=$(ctl 0 '{"op":"state"}')
 } >/tmp/setup 2>&1 || {
 	cat /tmp/setup
 	exit 1
@@ -26,7 +25,7 @@ mega() { awk -v bytes="$1" 'BEGIN {printf "%.1f MB", bytes / 1048576}'; }
 
 title "The machine"
 line kernel "$(uname -r), $(nproc) CPUs, as the distribution ships it"
-line device "$iax at $(pci_devices | head -n 1): the model, profile $(jq -r '.. | objects | .profile // empty' <<<"$state"), version $(<$dsa/devices/"$iax"/version)"
+line device "$iax at $(pci_devices | head -n 1): the model, profile $(device_state 0 .profile), version $(<$dsa/devices/"$iax"/version)"
 if [[ $driver == ours ]]; then
 	line driver "iaa_crypto of this project ($(modinfo -n iaa_crypto))"
 else
@@ -42,7 +41,7 @@ line "deflate-iaa in /proc/crypto" "self-test passed, $(counter 0 completed) des
 
 title "Swapping $megabytes MB of program code, text and noise through zswap"
 set_zswap deflate-iaa $((megabytes * 2)) >>/tmp/setup 2>&1
-ctl 0 '{"op":"counters.reset"}' >/dev/null
+ctl 0 counters-reset >/dev/null
 out=$(vmstat zswpout) in=$(vmstat zswpin)
 mapfile -t files < <(sample_files)
 coproc HOG {

@@ -178,14 +178,14 @@ clean_slate() {
 	done
 	remove_module acomp_load
 	for ((each = 0; each < $(control_ports); each++)); do
-		ctl "$each" '{"op":"fault.clear"}' >/dev/null
+		ctl "$each" fault-clear >/dev/null
 	done
 	unbind
 	remove_module iaa_crypto
 	remove_module idxd
 	remove_module idxd_bus
 	for ((each = 0; each < $(control_ports); each++)); do
-		ctl "$each" '{"op":"counters.reset"}' >/dev/null
+		ctl "$each" counters-reset >/dev/null
 	done
 }
 
@@ -214,7 +214,7 @@ bind_device() {
 	local iax wqs=1 size='' engines='' enable=1 total i
 	iax=$(iax_of "$1") || exit 1
 	shift
-	local "$@"
+	(($#)) && local "$@"
 	total=$(<$dsa/devices/"$iax"/max_work_queues_size)
 	size=${size:-$((total / wqs))}
 	engines=${engines:-$(<$dsa/devices/"$iax"/max_engines)}
@@ -272,22 +272,36 @@ control_ports() {
 	echo "$n"
 }
 
-# ctl N JSON: a request to the Nth device's control socket; prints the answer.
+# ctl N REQUEST...: to the Nth device's control socket, a JSON object or a command and key=value
+# (Documentation/device-control.rst); prints the replies.
 ctl() {
-	local answer
-	answer=$(timeout $((20 * scale)) iaa-device ctl "/dev/virtio-ports/iaa.ctl.$1" "$2") ||
-		fail "control request to device $1 failed: $2: $answer"
+	local n=$1 answer
+	shift
+	answer=$(timeout $((30 * scale)) iaa-device ctl "/dev/virtio-ports/iaa.ctl.$n" "$@" 2>&1) ||
+		fail "control request to device $n failed: $*: $answer"
 	printf '%s\n' "$answer"
 }
 
-# counter N NAME: one of the Nth model's counters, by the names of harness/device/control/counters.h.
-counter() { ctl "$1" "{\"op\":\"counter\",\"name\":\"$2\"}" | jq -e .value; }
+# counter N NAME: one of the Nth model's counters: completed, dropped, wq.0.accepted, opcode.0x43,
+# status.0x0a, command.0x01 and so on.
+counter() {
+	# shellcheck disable=SC2016
+	ctl "$1" counters | jq --arg name "$2" '.counters as $c | ($name / ".") as $p |
+		if $p[0] == "wq" then $c.wqs[$p[1] | tonumber][$p[2]]
+		elif $p[0] == "opcode" then $c.opcodes[$p[1]] // 0
+		elif $p[0] == "status" then $c.statuses[$p[1]] // 0
+		elif $p[0] == "command" then $c.commands[$p[1]] // 0
+		else $c.total[$name] end'
+}
 
-# fault N MATCH ACTIONS [TRIGGER]: adds a fault rule; JSON objects with the members of
-# harness/device/control/faults.h.
+# device_state N FILTER: of what the Nth model says of itself, by jq.
+device_state() { ctl "$1" state | jq -r ".device | $2"; }
+
+# fault N MATCH FAULT [WHEN]: adds a fault rule, JSON objects as Documentation/device-control.rst
+# has them.
 fault() {
-	local trigger=${4:-}
-	ctl "$1" "{\"op\":\"fault\",\"match\":$2,\"actions\":$3,\"trigger\":${trigger:-"{}"}}" >/dev/null
+	local when=${4:-}
+	ctl "$1" "{\"command\":\"fault-add\",\"match\":$2,\"fault\":$3,\"when\":${when:-"{}"}}" >/dev/null
 }
 
 compressions() { counter "$1" opcode.0x43; }
