@@ -230,6 +230,7 @@ void IaaDevice::command_by_pasid(Lock& lock, Command code, std::uint32_t pasid, 
         abandon(wq, pasid, gates);
     }
     fence(lock, gates);
+    wake_engines();  // a fence may have waited for what is gone
     finish_command(CommandError::kSuccess, interrupt);
 }
 
@@ -319,7 +320,7 @@ void IaaDevice::settle_parked() {
             if (job->parked->on_drain == control::DrainFault::kCompletes) {
                 released.push_back(job);
             } else {
-                log_.info("WQ {}: a drain forgets a descriptor that a fault keeps from completing",
+                log_.debug("WQ {}: a drain forgets a descriptor that a fault keeps from completing",
                           wq);
             }
             return true;

@@ -25,7 +25,7 @@ void IaaDevice::take_from_portal(const PortalAddress& portal, const Descriptor& 
         return;
     }
     if (faults_.at_portal(descriptor, portal.wq)) {
-        log_.info("WQ {}: a fault drops a descriptor at the portal", portal.wq);
+        log_.debug("WQ {}: a fault drops a descriptor at the portal", portal.wq);
         counters_.fault(portal.wq);
         counters_.dropped(portal.wq);
         return;
@@ -196,10 +196,13 @@ Outcome IaaDevice::execute(const Job& job, DmaMemory& memory, const Work& work) 
     TraceMemory recording(memory);
     Outcome outcome = options_.execute(job.descriptor, recording, work.capabilities);
     // A descriptor that was abandoned on its way has read and written only a part.
-    if (!job.gate.is_shut() && !options_.trace->append(recording.record(
-                                   job.descriptor, work.capabilities, outcome, job.portal.wq,
-                                   static_cast<bool>(work.decision)))) {
-        log_.error("trace: {}", options_.trace->error());
+    if (job.gate.is_shut() || trace_failed_.load()) {
+        return outcome;
+    }
+    if (!options_.trace->append(recording.record(job.descriptor, work.capabilities, outcome,
+                                                 job.portal.wq, static_cast<bool>(work.decision))) &&
+        !trace_failed_.exchange(true)) {
+        log_.error("trace: {}; nothing more is recorded", options_.trace->error());
     }
     return outcome;
 }

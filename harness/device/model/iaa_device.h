@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -194,6 +195,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     const Options options_;
     control::Counters counters_;
     control::FaultTable faults_;
+    std::atomic<bool> trace_failed_{false};
 
     mutable std::mutex mutex_;
     ConfigSpace config_;
