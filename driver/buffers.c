@@ -11,42 +11,61 @@
 
 #include "iaa.h"
 
-static int alloc_buffer(struct iaa_wq *iwq, struct iaa_buffer *buf, size_t size)
+static int alloc_buffer(struct iaa_device *dev, struct iaa_buffer *buf, size_t size)
 {
-	buf->va = dma_alloc_coherent(iwq->dev->dev, size, &buf->dma, GFP_KERNEL | __GFP_NOWARN);
+	buf->va = dma_alloc_coherent(dev->dev, size, &buf->dma, GFP_KERNEL | __GFP_NOWARN);
 	return buf->va ? 0 : -ENOMEM;
 }
 
-static void free_buffer(struct iaa_wq *iwq, struct iaa_buffer *buf, size_t size)
+static void free_buffer(struct iaa_device *dev, struct iaa_buffer *buf, size_t size)
 {
 	if (buf->va)
-		dma_free_coherent(iwq->dev->dev, size, buf->va, buf->dma);
+		dma_free_coherent(dev->dev, size, buf->va, buf->dma);
 }
 
-static void free_large(struct iaa_wq *iwq, struct iaa_large *large)
+static void free_large(struct iaa_device *dev, struct iaa_large *large)
 {
-	free_buffer(iwq, &large->src, IAA_LARGE);
-	free_buffer(iwq, &large->dst, IAA_LARGE);
+	free_buffer(dev, &large->src, IAA_LARGE);
+	free_buffer(dev, &large->dst, IAA_LARGE);
 	kfree(large);
 }
 
-/* Fewer large buffers than wished for, even none, only mean more software. */
-static void alloc_larges(struct iaa_wq *iwq)
+/**
+ * iaa_buffers_alloc_large() - make a device's large buffers
+ * @dev: the device
+ *
+ * Fewer of them than wished for, even none, only mean more software.
+ */
+void iaa_buffers_alloc_large(struct iaa_device *dev)
 {
 	struct iaa_large *large;
 	unsigned int i;
 
+	spin_lock_init(&dev->large_lock);
+	INIT_LIST_HEAD(&dev->large);
 	for (i = 0; i < IAA_LARGE_COUNT; i++) {
 		large = kzalloc(sizeof(*large), GFP_KERNEL);
 		if (!large)
 			return;
-		if (alloc_buffer(iwq, &large->src, IAA_LARGE) ||
-		    alloc_buffer(iwq, &large->dst, IAA_LARGE)) {
-			free_large(iwq, large);
+		if (alloc_buffer(dev, &large->src, IAA_LARGE) ||
+		    alloc_buffer(dev, &large->dst, IAA_LARGE)) {
+			free_large(dev, large);
 			return;
 		}
-		list_add(&large->node, &iwq->large);
+		list_add(&large->node, &dev->large);
 	}
+}
+
+/**
+ * iaa_buffers_free_large() - free a device's large buffers, which nobody has borrowed
+ * @dev: the device
+ */
+void iaa_buffers_free_large(struct iaa_device *dev)
+{
+	struct iaa_large *large, *next;
+
+	list_for_each_entry_safe(large, next, &dev->large, node)
+		free_large(dev, large);
 }
 
 /**
@@ -62,11 +81,10 @@ int iaa_buffers_alloc(struct iaa_wq *iwq)
 		return -ENOMEM;
 	iwq->n_slots = n;
 	for (i = 0; i < n; i++) {
-		if (alloc_buffer(iwq, &iwq->slots[i].small_src, IAA_SMALL) ||
-		    alloc_buffer(iwq, &iwq->slots[i].small_dst, IAA_SMALL))
+		if (alloc_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL) ||
+		    alloc_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL))
 			return -ENOMEM;
 	}
-	alloc_larges(iwq);
 	return 0;
 }
 
@@ -76,29 +94,26 @@ int iaa_buffers_alloc(struct iaa_wq *iwq)
  */
 void iaa_buffers_free(struct iaa_wq *iwq)
 {
-	struct iaa_large *large, *next;
 	unsigned int i;
 
 	for (i = 0; i < iwq->n_slots; i++) {
-		free_buffer(iwq, &iwq->slots[i].small_src, IAA_SMALL);
-		free_buffer(iwq, &iwq->slots[i].small_dst, IAA_SMALL);
+		free_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL);
+		free_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL);
 	}
-	list_for_each_entry_safe(large, next, &iwq->large, node)
-		free_large(iwq, large);
 	kvfree(iwq->slots);
 	iwq->slots = NULL;
 	iwq->n_slots = 0;
 }
 
-static struct iaa_large *borrow(struct iaa_wq *iwq, struct iaa_slot *slot)
+static struct iaa_large *borrow(struct iaa_device *dev, struct iaa_slot *slot)
 {
 	if (slot->large)
 		return slot->large;
-	spin_lock_bh(&iwq->large_lock);
-	slot->large = list_first_entry_or_null(&iwq->large, struct iaa_large, node);
+	spin_lock_bh(&dev->large_lock);
+	slot->large = list_first_entry_or_null(&dev->large, struct iaa_large, node);
 	if (slot->large)
 		list_del(&slot->large->node);
-	spin_unlock_bh(&iwq->large_lock);
+	spin_unlock_bh(&dev->large_lock);
 	return slot->large;
 }
 
@@ -169,7 +184,7 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 		use_buffer(&slot->src, &slot->small_src, src_len);
 	else if (src_here)
 		rc = use_place(iwq, &slot->src, src, src_len, DMA_TO_DEVICE);
-	else if (src_len <= IAA_LARGE && borrow(iwq, slot))
+	else if (src_len <= IAA_LARGE && borrow(iwq->dev, slot))
 		use_buffer(&slot->src, &slot->large->src, src_len);
 	if (slot->src.kind == IAA_IN_NONE)
 		goto err;
@@ -180,7 +195,7 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	else if (dst_here)
 		rc = use_place(iwq, &slot->dst, dst, dst_len,
 			       verify ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE);
-	else if (dst_len <= IAA_LARGE && borrow(iwq, slot))
+	else if (dst_len <= IAA_LARGE && borrow(iwq->dev, slot))
 		use_buffer(&slot->dst, &slot->large->dst, dst_len);
 	if (slot->dst.kind == IAA_IN_NONE)
 		goto err;
@@ -207,12 +222,14 @@ static void detach_side(struct iaa_wq *iwq, struct iaa_side *side)
  */
 void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot)
 {
+	struct iaa_device *dev = iwq->dev;
+
 	detach_side(iwq, &slot->src);
 	detach_side(iwq, &slot->dst);
 	if (slot->large) {
-		spin_lock_bh(&iwq->large_lock);
-		list_add(&slot->large->node, &iwq->large);
-		spin_unlock_bh(&iwq->large_lock);
+		spin_lock_bh(&dev->large_lock);
+		list_add(&slot->large->node, &dev->large);
+		spin_unlock_bh(&dev->large_lock);
 		slot->large = NULL;
 	}
 }

@@ -22,6 +22,7 @@ static struct iaa_device *create(struct idxd_device *idxd)
 	}
 	memset(dev->aecs, 0, sizeof(*dev->aecs));
 	iaa_mode_fixed.fill(dev->aecs);
+	iaa_buffers_alloc_large(dev);
 	return dev;
 }
 
@@ -59,6 +60,7 @@ void iaa_device_put(struct iaa_device *dev)
 	mutex_lock(&iaa_lock);
 	if (!--dev->n_wqs) {
 		list_del(&dev->node);
+		iaa_buffers_free_large(dev);
 		dma_free_coherent(dev->dev, sizeof(*dev->aecs), dev->aecs, dev->aecs_dma);
 		kfree(dev);
 	}

@@ -94,16 +94,25 @@ static unsigned int collect_late(struct iaa_wq *iwq, bool *waiting)
 	return owed;
 }
 
+/**
+ * struct iaa_unbind - a WQ that is to be unbound
+ * @work: does it
+ * @dev: the WQ's device
+ * @iwq: what it was bound as; compared only, since it may be gone
+ */
 struct iaa_unbind {
 	struct work_struct work;
 	struct device *dev;
+	const struct iaa_wq *iwq;
 };
 
 static void unbind_fn(struct work_struct *work)
 {
 	struct iaa_unbind *unbind = container_of(work, struct iaa_unbind, work);
 
-	device_release_driver(unbind->dev);
+	/* Not if somebody was faster, and bound it anew or to another driver. */
+	if (unbind->dev->driver == &iaa_driver.drv && dev_get_drvdata(unbind->dev) == unbind->iwq)
+		device_release_driver(unbind->dev);
 	put_device(unbind->dev);
 	kfree(unbind);
 }
@@ -118,6 +127,7 @@ static bool start_unbind(struct iaa_wq *iwq)
 		return false;
 	INIT_WORK(&unbind->work, unbind_fn);
 	unbind->dev = get_device(idxd_wq_dev(iwq->wq));
+	unbind->iwq = iwq;
 	queue_work(iaa_workqueue, &unbind->work);
 	return true;
 }
@@ -156,13 +166,12 @@ void iaa_wq_health(struct work_struct *work)
 
 	set_usable(iwq, false);
 	if (collect_late(iwq, &waiting)) {
-		if (time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS))) {
+		if (time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS)))
 			look_again(iwq, LOOK_AGAIN_MS);
-		} else if (waiting && start_unbind(iwq)) {
+		else if (waiting && start_unbind(iwq))
 			dev_err(dev, "still no answer: unbound, so that requests can end\n");
-		} else {
+		else
 			look_again(iwq, LOOK_SELDOM_MS);
-		}
 		return;
 	}
 	if (iwq->comebacks == MAX_COMEBACKS) {

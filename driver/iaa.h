@@ -21,7 +21,7 @@
 #define IAA_SMALL		PAGE_SIZE
 /* What is gathered from many segments may be this large. */
 #define IAA_LARGE		(32 * PAGE_SIZE)
-/* Pairs of large buffers a WQ has. */
+/* Pairs of large buffers a device has. */
 #define IAA_LARGE_COUNT		4
 
 struct iaa_wq;
@@ -33,6 +33,8 @@ struct iaa_wq;
  * @dev: the PCI function, for DMA
  * @aecs: the tables of the compression mode, in coherent memory
  * @aecs_dma: their DMA address
+ * @large_lock: guards @large
+ * @large: free pairs of large buffers
  * @n_wqs: WQs bound
  * @id: number in the device's name
  */
@@ -42,6 +44,8 @@ struct iaa_device {
 	struct device *dev;
 	struct iaa_aecs_comp *aecs;
 	dma_addr_t aecs_dma;
+	spinlock_t large_lock;	/* guards large */
+	struct list_head large;
 	unsigned int n_wqs;
 	int id;
 };
@@ -58,7 +62,7 @@ struct iaa_buffer {
 
 /**
  * struct iaa_large - a pair of large buffers
- * @node: entry in the WQ's list of free ones
+ * @node: entry in the device's list of free ones
  * @src: for input
  * @dst: for output
  */
@@ -138,8 +142,6 @@ struct iaa_slot {
  * @failed: a descriptor was not answered in time
  * @comebacks: times that it was taken back after that
  * @failed_at: when, in jiffies
- * @large_lock: guards @large
- * @large: free pairs of large buffers
  * @lost_lock: guards @lost and @closing
  * @lost: slots whose descriptors were not answered in time
  * @closing: it is being unbound: nobody starts @health any more
@@ -160,9 +162,7 @@ struct iaa_wq {
 	unsigned long failed;
 	unsigned int comebacks;
 	unsigned long failed_at;
-	spinlock_t large_lock;
-	struct list_head large;
-	spinlock_t lost_lock;
+	spinlock_t lost_lock;	/* guards lost and closing */
 	struct list_head lost;
 	bool closing;
 	struct delayed_work health;
@@ -201,6 +201,8 @@ void iaa_route_publish(void);
 struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *reason);
 
 /* buffers.c */
+void iaa_buffers_alloc_large(struct iaa_device *dev);
+void iaa_buffers_free_large(struct iaa_device *dev);
 int iaa_buffers_alloc(struct iaa_wq *iwq);
 void iaa_buffers_free(struct iaa_wq *iwq);
 int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,

@@ -9,7 +9,7 @@
 
 #include "iaa.h"
 
-DEFINE_MUTEX(iaa_lock);
+DEFINE_MUTEX(iaa_lock);	/* guards the two lists, see iaa.h */
 LIST_HEAD(iaa_devices);
 LIST_HEAD(iaa_wqs);
 struct workqueue_struct *iaa_workqueue;

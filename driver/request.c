@@ -157,6 +157,7 @@ static int verify(struct iaa_wq *iwq, struct idxd_desc *desc, const struct iaa_j
 	int rc;
 
 	iaa_hw_verify(idxd_desc_iax_hw(desc), job, out_len);
+	comp->crc = ~crc;
 	rc = run(iwq, desc, may_sleep, reason);
 	if (rc)
 		return rc;

@@ -185,6 +185,7 @@ static void rebuild_fn(struct work_struct *work)
 	iaa_route_publish();
 	mutex_unlock(&iaa_lock);
 }
+
 static DECLARE_WORK(rebuild_work, rebuild_fn);
 
 /* Where CPUs are is known in full only once they are online. */

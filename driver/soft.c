@@ -24,7 +24,7 @@
  * @inflate: state of the decompressor
  */
 struct soft {
-	spinlock_t lock;
+	spinlock_t lock;	/* held while in use */
 	struct z_stream_s deflate;
 	struct z_stream_s inflate;
 };

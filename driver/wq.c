@@ -37,8 +37,6 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	iwq->wq = wq;
 	iwq->max_len = min_t(u64, idxd_wq_max_xfer_bytes(wq), INT_MAX);
 	init_completion(&iwq->drained);
-	spin_lock_init(&iwq->large_lock);
-	INIT_LIST_HEAD(&iwq->large);
 	spin_lock_init(&iwq->lost_lock);
 	INIT_LIST_HEAD(&iwq->lost);
 	INIT_DELAYED_WORK(&iwq->health, iaa_wq_health);
