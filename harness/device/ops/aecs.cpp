@@ -161,7 +161,7 @@ std::uint32_t get_map(std::span<const std::uint8_t> image, unsigned symbol) {
     std::uint32_t value = 0;
     for (unsigned bit = 0; bit < field.width; ++bit) {
         const std::size_t at = field.bit + bit;
-        value |= (image[map_byte(at / 8)] >> (at % 8) & 1U) << bit;
+        value |= (std::uint32_t{image[map_byte(at / 8)]} >> (at % 8) & 1U) << bit;
     }
     return value;
 }

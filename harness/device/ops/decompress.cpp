@@ -103,7 +103,7 @@ class Decompression {
         }
         const std::size_t start = 8 * front - aecs_.input.bits;
         for (std::size_t bit = 0; bit < aecs_.input.bits; ++bit) {
-            const unsigned value = aecs_.input.bytes[bit / 8] >> bit % 8 & 1U;
+            const std::uint32_t value = std::uint32_t{aecs_.input.bytes[bit / 8]} >> bit % 8 & 1U;
             const std::size_t at = start + bit;
             input_[at / 8] = static_cast<std::uint8_t>(input_[at / 8] | value << at % 8);
         }
@@ -180,7 +180,7 @@ class Decompression {
         for (std::uint64_t bit = taken; bit < end; ++bit) {
             const std::uint64_t at = bits_.start + bit;
             // The decoder has made sure that they fit: kHeaderTooLarge.
-            (void)left.append(input_[at / 8] >> at % 8 & 1U, 1);
+            (void)left.append(std::uint32_t{input_[at / 8]} >> at % 8 & 1U, 1);
         }
         return left;
     }

@@ -16,7 +16,7 @@ namespace {
 TEST(Property, RandomDescriptors) {
     std::mt19937_64 random(77);
     std::array<unsigned, 256> statuses{};
-    for (unsigned round = 0; round < 60000; ++round) {
+    for (unsigned round = 0; round < 15000; ++round) {
         RandomGuest guest([&random] { return random(); });
         const auto before = guest.memory().contents();
         const Outcome outcome = execute(guest.descriptor(), guest.memory(), guest.capabilities());
@@ -38,14 +38,14 @@ TEST(Property, RandomDescriptors) {
           Status::kInvalidCodecFlags, Status::kInvalidFilterFlags, Status::kInvalidInputSize}) {
         EXPECT_GT(statuses[static_cast<std::size_t>(status)], 0U) << describe(status);
     }
-    EXPECT_GT(statuses[1], 1000U);
+    EXPECT_GT(statuses[1], 500U);
 }
 
 /// Any valid stream of zlib's, and any broken by a few bytes: what the device makes of it is what
 /// zlib makes of it, or an error of its own.
 TEST(Property, StreamsOfZlib) {
     std::mt19937 random(5);
-    for (unsigned round = 0; round < 3000; ++round) {
+    for (unsigned round = 0; round < 1500; ++round) {
         const Bytes data = text_like(random, 1 + random() % 3000);
         const int level = static_cast<int>(random() % 10);
         const int strategy = random() % 3 == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY;
