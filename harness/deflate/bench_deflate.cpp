@@ -28,12 +28,9 @@ namespace {
 
 using iaa::deflate::Accumulator;
 using iaa::deflate::BitSpan;
-using iaa::deflate::CodeTables;
 using iaa::deflate::Decoder;
 using iaa::deflate::DecoderState;
 using iaa::deflate::Encoder;
-using iaa::deflate::EncodeResult;
-using iaa::deflate::ErrorCode;
 using iaa::deflate::StopReason;
 
 constexpr std::size_t kPageSize = 4096;
@@ -174,7 +171,7 @@ void bench_compress(benchmark::State& state, const std::string& name) {
             stored += std::min(size, kPageSize);
         }
     }
-    const double bytes = static_cast<double>(pages().size() * kPageSize);
+    const auto bytes = static_cast<double>(pages().size() * kPageSize);
     state.SetBytesProcessed(
         static_cast<std::int64_t>(bytes * static_cast<double>(state.iterations())));
     state.counters["ratio"] = bytes / static_cast<double>(stored);
@@ -332,8 +329,8 @@ int run(std::vector<char*> arguments) {
     }
     for (const std::string stream : {"own-fixed", "own-dynamic", "zlib-1"}) {
         for (const std::string decoder : {"own", "zlib", "isal"}) {
-            benchmark::RegisterBenchmark("decompress/" + stream + "/" + decoder, bench_decompress,
-                                         decoder, stream)
+            benchmark::RegisterBenchmark(fmt::format("decompress/{}/{}", stream, decoder),
+                                         bench_decompress, decoder, stream)
                 ->Unit(benchmark::kMillisecond);
         }
     }

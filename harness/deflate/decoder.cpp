@@ -76,10 +76,10 @@ Looked look_up(const std::uint32_t* table, unsigned index_bits, std::uint64_t bi
     const std::uint32_t word = table[bits & low_mask(index_bits)];
     constexpr std::uint32_t kFlags = entry::kLiteral | entry::kSpecial | entry::kSecond;
     if ((word & kFlags) != (entry::kSpecial | entry::kSecond)) {
-        return {word, 0};
+        return {.word = word, .prefix = 0};
     }
     const std::size_t at = entry::value(word) + (bits >> index_bits & low_mask(entry::bits(word)));
-    return {table[at], index_bits};
+    return {.word = table[at], .prefix = index_bits};
 }
 
 // Reads one symbol (a match: with its distance), from bits of which `left` are valid.

@@ -92,16 +92,16 @@ class BitSink {
 
 // Bits as they go out (first one lowest), and how many.
 struct Code {
-    std::uint32_t bits;
-    std::uint32_t count;  // 0: there is none
+    std::uint32_t bits = 0;
+    std::uint32_t count = 0;  // 0: there is none
 };
 
 Code code_of(std::uint32_t entry) {
     const unsigned length = entry_length(entry);
     if (length == 0 || length > kMaxCodeLength) {
-        return {0, 0};
+        return {};
     }
-    return {reverse_bits(entry_code(entry), length), length};
+    return {.bits = reverse_bits(entry_code(entry), length), .count = length};
 }
 
 constexpr std::size_t kDistanceIndices = 512;
@@ -151,8 +151,8 @@ class PreparedTables {
                 std::min(range.base + (1U << range.extra), length == kMaxMatch ? 259U : 258U);
             for (; length < next; ++length) {
                 usable = code.count != 0 ? length : usable;
-                lengths[length] = {code.bits | (length - range.base) << code.count,
-                                   code.count == 0 ? 0U : code.count + range.extra};
+                lengths[length] = {.bits = code.bits | (length - range.base) << code.count,
+                                   .count = code.count == 0 ? 0U : code.count + range.extra};
                 usable_length[length] = static_cast<std::uint16_t>(usable);
             }
         }
@@ -162,12 +162,12 @@ class PreparedTables {
         }
     }
 
-    std::array<Code, kEobSymbol + 1> literals;
-    std::array<Code, kMaxMatch + 1> lengths;  // extra bits included
+    std::array<Code, kEobSymbol + 1> literals{};
+    std::array<Code, kMaxMatch + 1> lengths{};  // extra bits included
     // The longest length with a code that is not above this one; 0: none.
     std::array<std::uint16_t, kMaxMatch + 1> usable_length{};
-    std::array<Code, 24> distances;  // symbols up to the window
-    bool complete = false;           // every match has a code
+    std::array<Code, 24> distances{};  // symbols up to the window
+    bool complete = false;             // every match has a code
 
   private:
     CodeTables source_{};

@@ -32,7 +32,8 @@ struct EncodeOptions {
     bool literals_only = false;  ///< no matches
     /// Bytes that precede the input (a dictionary, or earlier input of the same stream): matches
     /// may reach back into the last 4096 of them.
-    std::span<const std::uint8_t> history{};
+    // With {}, designated initializers may leave it out.
+    std::span<const std::uint8_t> history{};  // NOLINT(readability-redundant-member-init)
 };
 
 struct EncodeResult {

@@ -2,7 +2,6 @@
 // Block headers: writing dynamic ones, reading all.
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "deflate/bits.h"
 #include "deflate/huffman.h"
@@ -18,14 +17,33 @@ constexpr unsigned kMinHeaderLl = 257;  // what HLIT and HDIST of 0 mean
 constexpr unsigned kMinHeaderD = 1;
 constexpr unsigned kMinHeaderCl = 4;
 constexpr unsigned kStoredLengthBits = 32;
+constexpr unsigned kCountBits = 5 + 5 + 4;
 
 // The order in which the header lists the lengths of the code-length code.
 constexpr std::array<std::uint8_t, kClSymbols> kClOrder = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                                            11, 4,  12, 3, 13, 2, 14, 1, 15};
 
 struct ClSymbol {
-    std::uint8_t symbol;
-    std::uint8_t extra;
+    std::uint8_t symbol = 0;
+    std::uint8_t extra = 0;
+};
+
+// The symbols that a header lists, and how often each occurs.
+class ClSymbols {
+  public:
+    void push(unsigned symbol, std::size_t extra = 0) {
+        list_[size_++] = {.symbol = static_cast<std::uint8_t>(symbol),
+                          .extra = static_cast<std::uint8_t>(extra)};
+        ++counts[symbol];
+    }
+
+    [[nodiscard]] std::span<const ClSymbol> list() const { return std::span(list_).first(size_); }
+
+    std::array<std::uint32_t, kClSymbols> counts{};
+
+  private:
+    std::array<ClSymbol, kLlSymbols + kDSymbols> list_;
+    std::size_t size_ = 0;
 };
 
 constexpr unsigned extra_bits(unsigned symbol) {
@@ -43,18 +61,17 @@ constexpr unsigned max_repeat(unsigned symbol) {
     return min_repeat(symbol) + (1U << extra_bits(symbol)) - 1;
 }
 
-void push_repeats(std::vector<ClSymbol>& out, unsigned symbol, std::size_t& run) {
+void push_repeats(ClSymbols& out, unsigned symbol, std::size_t& run) {
     while (run >= min_repeat(symbol)) {
         const std::size_t now = std::min<std::size_t>(run, max_repeat(symbol));
-        out.push_back({static_cast<std::uint8_t>(symbol),
-                       static_cast<std::uint8_t>(now - min_repeat(symbol))});
+        out.push(symbol, now - min_repeat(symbol));
         run -= now;
     }
 }
 
 // Run-length codes one tree's lengths. The two trees are coded apart: RFC 1951 lets a run go on
 // from the one into the other, but the device does not take that.
-void run_lengths(std::span<const std::uint8_t> lengths, std::vector<ClSymbol>& out) {
+void run_lengths(std::span<const std::uint8_t> lengths, ClSymbols& out) {
     for (std::size_t at = 0; at < lengths.size();) {
         const std::uint8_t length = lengths[at];
         std::size_t run = 1;
@@ -66,13 +83,45 @@ void run_lengths(std::span<const std::uint8_t> lengths, std::vector<ClSymbol>& o
             push_repeats(out, kRepeatZeroLong, run);
             push_repeats(out, kRepeatZeroShort, run);
         } else {
-            out.push_back({length, 0});
+            out.push(length);
             --run;
             push_repeats(out, kRepeatPrevious, run);
         }
-        out.insert(out.end(), run, {length, 0});
+        for (; run != 0; --run) {
+            out.push(length);
+        }
     }
 }
+
+// Appends to an accumulator that is known to have the room, a byte at a time.
+class AccumulatorWriter {
+  public:
+    explicit AccumulatorWriter(Accumulator& accumulator)
+        : accumulator_(&accumulator),
+          held_(accumulator.bits % 8 == 0 ? 0 : accumulator.bytes[accumulator.bits / 8]),
+          count_(accumulator.bits % 8),
+          byte_(accumulator.bits / 8) {}
+
+    void put(std::uint64_t bits, unsigned count) {
+        held_ |= bits << count_;
+        for (count_ += count; count_ >= 8; count_ -= 8, held_ >>= 8) {
+            accumulator_->bytes[byte_++] = static_cast<std::uint8_t>(held_);
+        }
+    }
+
+    void finish() {
+        if (count_ != 0) {
+            accumulator_->bytes[byte_] = static_cast<std::uint8_t>(held_);
+        }
+        accumulator_->bits = byte_ * 8 + count_;
+    }
+
+  private:
+    Accumulator* accumulator_;
+    std::uint64_t held_;
+    unsigned count_;
+    std::uint32_t byte_;
+};
 
 // How many lengths a header has to list.
 std::size_t listed(std::span<const std::uint8_t> lengths, std::size_t least) {
@@ -90,7 +139,7 @@ class DynamicHeader {
 
     // kOk: lengths are set, and cursor() is behind the header.
     HeaderStatus parse(CodeLengths& lengths, ErrorCode& error) {
-        if (cursor_.left() < 14) {
+        if (cursor_.left() < kCountBits) {
             return HeaderStatus::kNeedInput;
         }
         const std::uint64_t counts = cursor_.peek();
@@ -105,7 +154,7 @@ class DynamicHeader {
             error = ErrorCode::kTooManyDCodes;
             return HeaderStatus::kError;
         }
-        cursor_.skip(14);
+        cursor_.skip(kCountBits);
         HeaderStatus status = read_cl_tree(cl_count, error);
         if (status != HeaderStatus::kOk) {
             return status;
@@ -154,7 +203,8 @@ class DynamicHeader {
             if (length == 0) {
                 continue;
             }
-            const ClEntry entry{static_cast<std::uint8_t>(symbol), lengths[symbol]};
+            const ClEntry entry{.symbol = static_cast<std::uint8_t>(symbol),
+                                .length = lengths[symbol]};
             for (std::size_t at = reverse_bits(entry_code(codes[symbol]), length);
                  at < table_.size(); at += std::size_t{1} << length) {
                 table_[at] = entry;
@@ -243,16 +293,12 @@ bool write_fixed_header(bool final, Accumulator& accumulator) {
 bool write_dynamic_header(const CodeLengths& lengths, bool final, Accumulator& accumulator) {
     const std::size_t ll_count = listed(std::span(lengths.ll).first<kLlSymbols>(), kMinHeaderLl);
     const std::size_t d_count = listed(lengths.d, kMinHeaderD);
-    std::vector<ClSymbol> symbols;
-    symbols.reserve(kLlSymbols + kDSymbols);
+    ClSymbols symbols;
     run_lengths(std::span(lengths.ll).first(ll_count), symbols);
     run_lengths(std::span(lengths.d).first(d_count), symbols);
 
-    std::array<std::uint32_t, kClSymbols> counts{};
-    for (const ClSymbol& symbol : symbols) {
-        ++counts[symbol.symbol];
-    }
     // Decoders refuse an incomplete code-length code.
+    std::array<std::uint32_t, kClSymbols> counts = symbols.counts;
     if (std::ranges::count(counts, 0U) == kClSymbols - 1) {
         ++counts[counts[0] == 0 ? 0 : 1];
     }
@@ -265,24 +311,31 @@ bool write_dynamic_header(const CodeLengths& lengths, bool final, Accumulator& a
         --cl_count;
     }
 
-    Accumulator out = accumulator;
-    bool fits = out.append((final ? 1U : 0U) | 2U << 1, 3);
-    fits = fits && out.append(static_cast<std::uint32_t>(ll_count - kMinHeaderLl), 5);
-    fits = fits && out.append(static_cast<std::uint32_t>(d_count - kMinHeaderD), 5);
-    fits = fits && out.append(static_cast<std::uint32_t>(cl_count - kMinHeaderCl), 4);
+    std::size_t bits = 3 + kCountBits + 3 * cl_count;
+    for (unsigned symbol = 0; symbol < kClSymbols; ++symbol) {
+        bits += symbols.counts[symbol] * (cl_lengths[symbol] + extra_bits(symbol));
+        codes[symbol] = cl_lengths[symbol] == 0
+                            ? 0
+                            : reverse_bits(entry_code(codes[symbol]), cl_lengths[symbol]);
+    }
+    if (bits > Accumulator::kMaxBits - accumulator.bits) {
+        return false;
+    }
+    AccumulatorWriter out(accumulator);
+    out.put((final ? 1U : 0U) | 2U << 1, 3);
+    out.put(ll_count - kMinHeaderLl, 5);
+    out.put(d_count - kMinHeaderD, 5);
+    out.put(cl_count - kMinHeaderCl, 4);
     for (std::size_t index = 0; index < cl_count; ++index) {
-        fits = fits && out.append(cl_lengths[kClOrder[index]], 3);
+        out.put(cl_lengths[kClOrder[index]], 3);
     }
-    for (const ClSymbol& symbol : symbols) {
+    for (const ClSymbol& symbol : symbols.list()) {
         const unsigned length = cl_lengths[symbol.symbol];
-        const std::uint32_t code = reverse_bits(entry_code(codes[symbol.symbol]), length);
-        fits = fits && out.append(code | static_cast<std::uint32_t>(symbol.extra) << length,
-                                  length + extra_bits(symbol.symbol));
+        out.put(codes[symbol.symbol] | static_cast<std::size_t>(symbol.extra) << length,
+                length + extra_bits(symbol.symbol));
     }
-    if (fits) {
-        accumulator = out;
-    }
-    return fits;
+    out.finish();
+    return true;
 }
 
 HeaderResult parse_block_header(const BitSpan& input) {

@@ -2,15 +2,67 @@
 #include "deflate/huffman.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace iaa::deflate {
 namespace {
 
-struct Leaf {
-    std::uint64_t weight;
-    std::size_t symbol;
+// Symbols that occur, by how often, then by symbol. Weights end with one above all others.
+struct Leaves {
+    std::array<std::uint64_t, kLlLengths + 1> weight;
+    std::array<std::uint16_t, kLlLengths> symbol;
+    std::size_t count = 0;
 };
+
+constexpr std::uint64_t kHeaviest = std::numeric_limits<std::uint64_t>::max();
+constexpr unsigned kSymbolBits = 16;
+
+// Sorts keys by their upper part, count by count of eight bits; they come in order of the lower.
+void radix_sort(std::span<std::uint64_t> keys, std::uint32_t highest) {
+    std::array<std::uint64_t, kLlLengths> other{};
+    std::span<std::uint64_t> from = keys;
+    std::span<std::uint64_t> to = std::span(other).first(keys.size());
+    for (unsigned shift = 0; shift < 32 && highest >> shift != 0; shift += 8) {
+        std::array<std::uint16_t, 257> first{};
+        for (const std::uint64_t key : from) {
+            ++first[(key >> (kSymbolBits + shift) & 0xff) + 1];
+        }
+        for (std::size_t digit = 1; digit < 256; ++digit) {
+            first[digit] = static_cast<std::uint16_t>(first[digit] + first[digit - 1]);
+        }
+        for (const std::uint64_t key : from) {
+            to[first[key >> (kSymbolBits + shift) & 0xff]++] = key;
+        }
+        std::swap(from, to);
+    }
+    if (from.data() != keys.data()) {
+        std::ranges::copy(from, keys.begin());
+    }
+}
+
+void sort_leaves(std::span<const std::uint32_t> counts, Leaves& leaves) {
+    constexpr std::size_t kFew = 32;
+    std::array<std::uint64_t, kLlLengths> keys;  // NOLINT: filled as far as it is used
+    std::uint32_t highest = 0;
+    for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
+        keys[leaves.count] = std::uint64_t{counts[symbol]} << kSymbolBits | symbol;
+        leaves.count += counts[symbol] != 0 ? 1U : 0U;
+        highest = std::max(highest, counts[symbol]);
+    }
+    const std::span used = std::span(keys).first(leaves.count);
+    if (leaves.count < kFew) {
+        std::ranges::sort(used);
+    } else {
+        radix_sort(used, highest);
+    }
+    for (std::size_t leaf = 0; leaf < leaves.count; ++leaf) {
+        leaves.weight[leaf] = keys[leaf] >> kSymbolBits;
+        leaves.symbol[leaf] = static_cast<std::uint16_t>(keys[leaf]);
+    }
+    leaves.weight[leaves.count] = kHeaviest;
+}
 
 CodeLengths make_fixed_lengths() {
     CodeLengths lengths;
@@ -28,44 +80,48 @@ CodeTables make_fixed_tables() {
     return tables;
 }
 
-// Code length of each leaf (sorted by weight, at least two) without a limit. The tree is built by
-// merging two queues: leaves, and inner nodes, which come out in order of weight by themselves.
-std::vector<unsigned> unlimited_depths(std::span<const Leaf> leaves) {
-    const std::size_t count = leaves.size();
-    std::vector<std::uint64_t> weight(count - 1);
-    std::vector<std::size_t> leaf_parent(count);
-    std::vector<std::size_t> inner_parent(count - 1);
-    std::size_t next_leaf = 0;
-    std::size_t next_inner = 0;
-    for (std::size_t inner = 0; inner < count - 1; ++inner) {
+using Depths = std::array<std::uint16_t, kLlLengths>;
+
+// Code length of each leaf (there are two at least) without a limit, and the greatest. The tree is
+// built by merging two queues: leaves, and inner nodes, which come out in order of weight by
+// themselves. The choice between the two is left to conditional moves: as a branch it would be a
+// coin toss.
+unsigned unlimited_depths(const Leaves& leaves, Depths& depths) {
+    const std::size_t count = leaves.count;
+    const std::size_t root = count - 2;
+    std::array<std::uint64_t, kLlLengths> weight;      // NOLINT: of inner nodes, filled below
+    std::array<std::uint16_t, 2 * kLlLengths> parent;  // NOLINT: of leaves, then of inner nodes
+    std::fill_n(weight.begin(), count, kHeaviest);
+    std::size_t leaf = 0;
+    std::size_t done = 0;  // inner nodes that have a parent
+    for (std::size_t inner = 0; inner <= root; ++inner) {
+        std::uint64_t sum = 0;
         for (int child = 0; child < 2; ++child) {
-            if (next_leaf < count &&
-                (next_inner == inner || leaves[next_leaf].weight <= weight[next_inner])) {
-                weight[inner] += leaves[next_leaf].weight;
-                leaf_parent[next_leaf++] = inner;
-            } else {
-                weight[inner] += weight[next_inner];
-                inner_parent[next_inner++] = inner;
-            }
+            const bool take_leaf = leaves.weight[leaf] <= weight[done];
+            sum += take_leaf ? leaves.weight[leaf] : weight[done];
+            parent[take_leaf ? leaf : count + done] = static_cast<std::uint16_t>(inner);
+            leaf += take_leaf ? 1 : 0;
+            done += take_leaf ? 0 : 1;
         }
+        weight[inner] = sum;
     }
-    std::vector<unsigned> inner_depth(count - 1);
-    for (std::size_t inner = count - 2; inner-- > 0;) {
-        inner_depth[inner] = inner_depth[inner_parent[inner]] + 1;
+    Depths inner_depth;  // NOLINT: filled from the root down
+    inner_depth[root] = 0;
+    for (std::size_t inner = root; inner-- > 0;) {
+        inner_depth[inner] = static_cast<std::uint16_t>(inner_depth[parent[count + inner]] + 1);
     }
-    std::vector<unsigned> depths(count);
-    for (std::size_t leaf = 0; leaf < count; ++leaf) {
-        depths[leaf] = inner_depth[leaf_parent[leaf]] + 1;
+    for (std::size_t node = 0; node < count; ++node) {
+        depths[node] = static_cast<std::uint16_t>(inner_depth[parent[node]] + 1);
     }
-    return depths;
+    return depths[0];  // the rarest symbol has the longest code
 }
 
 // The same with at most `limit` bits: package-merge. Level by level, pairs of the list before
 // become packages, and are merged by weight with the leaves; only whether an item is a leaf has to
 // be kept. Of the last list the cheapest 2n-2 items are taken; every leaf inside them is one bit of
 // length.
-std::vector<unsigned> limited_depths(std::span<const Leaf> leaves, unsigned limit) {
-    const std::size_t count = leaves.size();
+void limited_depths(const Leaves& leaves, unsigned limit, Depths& depths) {
+    const std::size_t count = leaves.count;
     std::vector<std::vector<bool>> is_leaf(limit);
     std::vector<std::uint64_t> list;
     for (unsigned level = 0; level < limit; ++level) {
@@ -75,16 +131,16 @@ std::vector<unsigned> limited_depths(std::span<const Leaf> leaves, unsigned limi
         std::size_t package = 0;
         while (leaf < count || package < packages) {
             const std::uint64_t packed =
-                package < packages ? list[2 * package] + list[2 * package + 1] : 0;
-            const bool take_leaf =
-                leaf < count && (package == packages || leaves[leaf].weight <= packed);
+                package < packages ? list[2 * package] + list[2 * package + 1] : kHeaviest;
+            const bool take_leaf = leaves.weight[leaf] <= packed && leaf < count;
             is_leaf[level].push_back(take_leaf);
-            merged.push_back(take_leaf ? leaves[leaf].weight : packed);
-            take_leaf ? ++leaf : ++package;
+            merged.push_back(take_leaf ? leaves.weight[leaf] : packed);
+            leaf += take_leaf ? 1 : 0;
+            package += take_leaf ? 0 : 1;
         }
         list = std::move(merged);
     }
-    std::vector<unsigned> depths(count);
+    std::fill_n(depths.begin(), count, std::uint16_t{0});
     std::size_t taken = 2 * count - 2;
     for (unsigned level = limit; level-- > 0;) {
         std::size_t leaves_taken = 0;
@@ -96,7 +152,6 @@ std::vector<unsigned> limited_depths(std::span<const Leaf> leaves, unsigned limi
         }
         taken = 2 * (taken - leaves_taken);
     }
-    return depths;
 }
 
 template <std::size_t kSize>
@@ -121,13 +176,13 @@ void lengths_of_entries(std::span<const std::uint32_t> entries, std::span<std::u
 }  // namespace
 
 const CodeLengths& fixed_lengths() {
-    static const CodeLengths kLengths = make_fixed_lengths();
-    return kLengths;
+    static const CodeLengths lengths = make_fixed_lengths();
+    return lengths;
 }
 
 const CodeTables& fixed_tables() {
-    static const CodeTables kTables = make_fixed_tables();
-    return kTables;
+    static const CodeTables tables = make_fixed_tables();
+    return tables;
 }
 
 std::uint32_t kraft_sum(std::span<const std::uint8_t> lengths) {
@@ -185,29 +240,20 @@ CodeLengths lengths_of(const CodeTables& tables) {
 void limited_lengths(std::span<const std::uint32_t> counts, unsigned limit,
                      std::span<std::uint8_t> lengths) {
     std::ranges::fill(lengths, std::uint8_t{0});
-    std::vector<Leaf> leaves;
-    leaves.reserve(counts.size());
-    for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
-        if (counts[symbol] != 0) {
-            leaves.push_back({counts[symbol], symbol});
-        }
-    }
-    if (leaves.size() < 2) {
-        for (const Leaf& leaf : leaves) {
-            lengths[leaf.symbol] = 1;
+    Leaves leaves;  // NOLINT: filled as far as it is used
+    sort_leaves(counts, leaves);
+    if (leaves.count < 2) {
+        for (std::size_t leaf = 0; leaf < leaves.count; ++leaf) {
+            lengths[leaves.symbol[leaf]] = 1;
         }
         return;
     }
-    std::ranges::sort(leaves, [](const Leaf& left, const Leaf& right) {
-        return left.weight != right.weight ? left.weight < right.weight
-                                           : left.symbol < right.symbol;
-    });
-    std::vector<unsigned> depths = unlimited_depths(leaves);
-    if (std::ranges::max(depths) > limit) {
-        depths = limited_depths(leaves, limit);
+    Depths depths;  // NOLINT: filled as far as it is used
+    if (unlimited_depths(leaves, depths) > limit) {
+        limited_depths(leaves, limit, depths);
     }
-    for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-        lengths[leaves[leaf].symbol] = static_cast<std::uint8_t>(depths[leaf]);
+    for (std::size_t leaf = 0; leaf < leaves.count; ++leaf) {
+        lengths[leaves.symbol[leaf]] = static_cast<std::uint8_t>(depths[leaf]);
     }
 }
 

@@ -77,8 +77,8 @@ struct Histogram {
 [[nodiscard]] CodeLengths lengths_of(const CodeTables& tables);
 
 /// Optimal code lengths of at most `limit` bits (package-merge) for the symbols with a count above
-/// 0. One such symbol gets length 1; none: all lengths 0. counts.size() is at most 2^limit, and
-/// lengths has the same size. Deterministic.
+/// 0. One such symbol gets length 1; none: all lengths 0. counts.size() is at most 2^limit and 288,
+/// and lengths has the same size. Deterministic.
 void limited_lengths(std::span<const std::uint32_t> counts, unsigned limit,
                      std::span<std::uint8_t> lengths);
 
@@ -101,9 +101,13 @@ struct BitSpan {
     std::uint64_t start = 0;  ///< first bit
     std::uint64_t count = 0;  ///< number of valid bits; start + count is at most bytes.size() * 8
 
+    BitSpan() = default;
+    BitSpan(std::span<const std::uint8_t> in, std::uint64_t first, std::uint64_t valid)
+        : bytes(in), start(first), count(valid) {}
+
     /// All bits of the bytes, but for `ignored` at the end (the device's "ignore end bits").
-    [[nodiscard]] static BitSpan of(std::span<const std::uint8_t> bytes, unsigned ignored = 0) {
-        return {bytes, 0, bytes.size() * 8 - ignored};
+    [[nodiscard]] static BitSpan of(std::span<const std::uint8_t> in, unsigned ignored = 0) {
+        return {in, 0, in.size() * 8 - ignored};
     }
 };
 

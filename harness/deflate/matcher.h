@@ -21,6 +21,9 @@ struct Match {
     unsigned length = 0;  ///< 0: none
     unsigned distance = 0;
 
+    Match() = default;
+    Match(unsigned of, unsigned back) : length(of), distance(back) {}
+
     bool operator==(const Match&) const = default;
 };
 
@@ -198,8 +201,8 @@ class MatchFinder {
         return static_cast<unsigned>(length);
     }
 
-    std::array<std::uint32_t, 1U << kLongBits> long_;
-    std::array<std::uint32_t, 1U << kShortBits> short_;
+    std::array<std::uint32_t, 1U << kLongBits> long_{};
+    std::array<std::uint32_t, 1U << kShortBits> short_{};
     std::uint32_t origin_ = 0;  // number of the data's first byte
     std::uint32_t used_ = 0;    // positions of the current call
 };

@@ -15,6 +15,9 @@ inline constexpr unsigned kFirstLengthSymbol = 257;
 struct SymbolRange {
     std::uint16_t base;
     std::uint8_t extra;  ///< extra bits
+
+    constexpr SymbolRange(unsigned first, unsigned bits)
+        : base(static_cast<std::uint16_t>(first)), extra(static_cast<std::uint8_t>(bits)) {}
 };
 
 inline constexpr std::array<SymbolRange, kLlSymbols - kFirstLengthSymbol> kLengthRanges = {{

@@ -189,7 +189,7 @@ CodeLengths random_lengths(test::Random& random) {
 test::Bytes empty_block(const Accumulator& header, const CodeLengths& lengths) {
     StreamBuilder builder;
     for (std::uint32_t bit = 0; bit < header.bits; ++bit) {
-        builder.bits(header.bytes[bit / 8] >> (bit % 8) & 1U, 1);
+        builder.bits(test::bit_of(header.bytes, bit), 1);
     }
     return builder.use(lengths).end_of_block().stream();
 }
@@ -298,7 +298,7 @@ TEST(Accumulator, AppendsBitsInOrder) {
     }
     ASSERT_EQ(accumulator.bits, bits.size());
     for (std::size_t bit = 0; bit < bits.size(); ++bit) {
-        EXPECT_EQ(accumulator.bytes[bit / 8] >> (bit % 8) & 1U, bits[bit]);
+        EXPECT_EQ(test::bit_of(accumulator.bytes, bit), bits[bit]);
     }
     EXPECT_FALSE(accumulator.append(0, 33));
 }

@@ -46,7 +46,7 @@ Canned canned(const std::string& name) {
 Bytes join(const Canned& canned, const Bytes& stream) {
     test::StreamBuilder builder;
     for (std::uint32_t bit = 0; bit < canned.header_bits; ++bit) {
-        builder.bits(canned.header[bit / 8] >> (bit % 8) & 1U, 1);
+        builder.bits(test::bit_of(canned.header, bit), 1);
     }
     for (const std::uint8_t byte : stream) {
         builder.bits(byte, 8);

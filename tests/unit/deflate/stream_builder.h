@@ -65,6 +65,11 @@ class StreamBuilder {
     deflate::CodeTables tables_ = deflate::fixed_tables();
 };
 
+/// One bit of a stream.
+inline std::uint32_t bit_of(std::span<const std::uint8_t> bytes, std::uint64_t bit) {
+    return static_cast<std::uint32_t>(bytes[static_cast<std::size_t>(bit / 8)]) >> (bit % 8) & 1U;
+}
+
 /// A complete code-length code that has every symbol.
 std::array<std::uint8_t, 19> flat_cl_lengths();
 
