@@ -47,12 +47,15 @@ def say(text: str) -> None:
     print(f"testbed: {text}", file=sys.stderr, flush=True)
 
 
-def bind(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Bind-mounts one folder (without what is mounted below it)."""
+def mount(source: str, target: pathlib.Path, kind: str | None, flags: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(os.fsencode(source), os.fsencode(target), None, MS_BIND, None):
-        error = ctypes.get_errno()
-        raise SetupError(f"cannot bind {source} at {target}: {os.strerror(error)}")
+    if libc.mount(os.fsencode(source), os.fsencode(target), kind and kind.encode(), flags, None):
+        raise SetupError(f"cannot mount {source} at {target}: {os.strerror(ctypes.get_errno())}")
+
+
+def bind(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Bind-mounts one folder, without what is mounted below it."""
+    mount(str(source), target, None, MS_BIND)
 
 
 class Run:
@@ -105,6 +108,10 @@ class Run:
     def helper(self) -> pathlib.Path:
         """The MOVDIR64B module, built if need be."""
         target = self.modules / "test/movdir64b"
+        built = target / "movdir64b.ko"
+        sources = [PROJECT / "scripts/kmod-build", *(TESTBED / "movdir64b").iterdir()]
+        if built.exists() and all(path.stat().st_mtime < built.stat().st_mtime for path in sources):
+            return built
         result = subprocess.run(
             [PROJECT / "scripts/kmod-build", self.kernel.release, TESTBED / "movdir64b", target],
             capture_output=True,
@@ -113,11 +120,15 @@ class Run:
         )
         if result.returncode:
             raise SetupError(f"the MOVDIR64B helper cannot be built:\n{result.stdout}{result.stderr}")
-        return target / "movdir64b.ko"
+        built.touch()
+        return built
 
     def make_trees(self) -> None:
         """What the guest mounts: the bare root with the testbed's scripts, and the host's side."""
-        scratch = pathlib.Path("/run/testbed") / f"{os.getpid()}"
+        scratch = pathlib.Path("/run/testbed")
+        scratch.mkdir(exist_ok=True)
+        # Only this run's mount namespace sees it.
+        mount("testbed", scratch, "tmpfs", 0)
         self.rootfs, self.host = scratch / "rootfs", scratch / "host"
         self.share = self.folder / "share"
         for path in (self.rootfs, self.host, self.share):
@@ -144,7 +155,6 @@ class Run:
             "interactive": int(options.interactive),
             "project": PROJECT,
             "devices": len(options.devices),
-            "now": int(time.time()),
         }
         lines = [f"{key}={shlex.quote(str(value))}" for key, value in values.items()]
         (self.share / "config").write_text("\n".join(lines) + "\n")
@@ -163,9 +173,10 @@ class Run:
         (self.share / "command").write_text("\n".join(script) + "\n")
 
     def forget_old_runs(self) -> None:
-        runs = sorted(self.folder.parent.iterdir(), key=lambda path: path.stat().st_mtime)
-        for path in runs[:-KEPT_RUNS]:
-            shutil.rmtree(path, ignore_errors=True)
+        """Keeps build/vm-logs from growing for ever; runs that have not ended are left alone."""
+        results = sorted(self.folder.parent.glob("*/result.json"), key=lambda path: path.stat().st_mtime)
+        for path in results[:-KEPT_RUNS]:
+            shutil.rmtree(path.parent, ignore_errors=True)
 
     # Processes
 
@@ -430,7 +441,8 @@ class Run:
     def close(self) -> None:
         # QEMU first: a device that goes before its client is an error, after it is routine.
         for child in reversed(self.children):
-            child.close()
+            # A model may have a trace to finish.
+            child.close(15 if child in self.devices else 2)
         if self.folder.exists():
             for path in self.folder.iterdir():
                 if path.is_socket() or path.suffix == ".pid":
@@ -473,6 +485,8 @@ def main() -> int:
 
     def interrupted(number, _frame):
         run.interrupted = number
+        if run.qemu is None:
+            raise Failure(128 + number, f"ended by {signal.Signals(number).name}")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)

@@ -73,14 +73,14 @@ class Child:
                 self.process.kill()
                 self.process.wait()
 
-    def close(self) -> None:
-        self.stop(0.5)
+    def close(self, patience: float) -> None:
+        self.stop(patience)
         if self.pidfd >= 0:
             os.close(self.pidfd)
             self.pidfd = -1
 
 
-def wait_for_sockets(children: list[tuple[Child, pathlib.Path]], patience: float = 20.0) -> None:
+def wait_for_sockets(children: list[tuple[Child, pathlib.Path]], patience: float = 60.0) -> None:
     """Waits until each child has made its listening socket."""
     end = time.monotonic() + patience
     for child, path in children:
