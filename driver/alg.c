@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The algorithms. "deflate-iaa" is there while there are WQs, and longer while
- * somebody holds it. "deflate-iaa-generic" is software for the same streams and
- * there while the module is: the crypto core wants a synchronous algorithm of the
- * same name beside an asynchronous one, and it reads data without a device.
+ * The algorithms, there while there are WQs, and longer while somebody holds them.
+ * All are called "deflate-iaa", after the streams that they have in common, and
+ * told apart by their driver names. None of these may be the common name itself:
+ * the crypto core takes no second algorithm then. "deflate-iaa-hw" has the highest
+ * priority, and is what users who ask for "deflate-iaa" get. "deflate-iaa-generic"
+ * is the same in software, since the core wants a synchronous algorithm of the
+ * same name beside an asynchronous one.
  */
 #include <linux/atomic.h>
 #include <linux/refcount.h>
@@ -12,7 +15,6 @@
 
 #define RETIRE_AGAIN_MS 200
 
-static bool iaa_registered;
 static atomic_t iaa_users = ATOMIC_INIT(0);
 
 static void retire_fn(struct work_struct *work);
@@ -58,68 +60,115 @@ static int soft_decompress(struct acomp_req *req)
 	return soft_op(req, false);
 }
 
-static const struct acomp_alg iaa_template = {
-	.compress = iaa_compress,
-	.decompress = iaa_decompress,
-	.init = iaa_tfm_init,
-	.exit = iaa_tfm_exit,
-	IAA_ACOMP_DST_FREE
-	.base = {
-		.cra_name = "deflate-iaa",
-		.cra_driver_name = "deflate-iaa",
-		.cra_priority = 300,
-		.cra_flags = CRYPTO_ALG_ASYNC,
-		.cra_module = THIS_MODULE,
+/**
+ * struct iaa_entry - an algorithm that comes and goes
+ * @template: what it is registered as
+ * @alg: what is registered; a registration leaves its marks in it, so that each
+ *	begins with the template
+ * @registered: it is
+ */
+struct iaa_entry {
+	const struct acomp_alg template;
+	struct acomp_alg alg;
+	bool registered;
+};
+
+/* In the order of registration: the core looks for the second when it tests the first. */
+static struct iaa_entry entries[] = {
+	{
+		.template = {
+			.compress = soft_compress,
+			.decompress = soft_decompress,
+			.init = iaa_tfm_init,
+			.exit = iaa_tfm_exit,
+			IAA_ACOMP_DST_FREE
+			.base = {
+				.cra_name = "deflate-iaa",
+				.cra_driver_name = "deflate-iaa-generic",
+				.cra_priority = 100,
+				.cra_flags = IAA_ACOMP_TAKES_VIRT,
+				.cra_module = THIS_MODULE,
+			},
+		},
+	},
+	{
+		.template = {
+			.compress = iaa_compress,
+			.decompress = iaa_decompress,
+			.init = iaa_tfm_init,
+			.exit = iaa_tfm_exit,
+			IAA_ACOMP_DST_FREE
+			.base = {
+				.cra_name = "deflate-iaa",
+				.cra_driver_name = "deflate-iaa-hw",
+				.cra_priority = 300,
+				.cra_flags = CRYPTO_ALG_ASYNC,
+				.cra_module = THIS_MODULE,
+			},
+		},
 	},
 };
 
-/* A registration leaves its marks in it, so each begins with the template. */
-static struct acomp_alg iaa_alg;
+static bool all_registered(void)
+{
+	return entries[ARRAY_SIZE(entries) - 1].registered;
+}
 
-static struct acomp_alg soft_alg = {
-	.compress = soft_compress,
-	.decompress = soft_decompress,
-	IAA_ACOMP_DST_FREE
-	.base = {
-		.cra_name = "deflate-iaa",
-		.cra_driver_name = "deflate-iaa-generic",
-		.cra_priority = 100,
-		.cra_flags = IAA_ACOMP_TAKES_VIRT,
-		.cra_module = THIS_MODULE,
-	},
-};
+static bool any_registered(void)
+{
+	return entries[0].registered;
+}
 
 static void enlist(void)
 {
+	struct iaa_entry *entry;
 	int rc;
 
-	iaa_alg = iaa_template;
-	rc = crypto_register_acomp(&iaa_alg);
-	if (rc) {
-		pr_err("iaa_crypto: cannot register deflate-iaa: %d\n", rc);
-		return;
+	for (entry = entries; entry < entries + ARRAY_SIZE(entries); entry++) {
+		if (entry->registered)
+			continue;
+		entry->alg = entry->template;
+		rc = crypto_register_acomp(&entry->alg);
+		if (rc) {
+			pr_err("iaa_crypto: cannot register %s: %d\n",
+			       entry->template.base.cra_driver_name, rc);
+			return;
+		}
+		entry->registered = true;
 	}
-	iaa_registered = true;
 }
 
 /*
- * Takes the algorithm away if nobody holds it. The core only warns where somebody
+ * Takes an algorithm away if nobody holds it. The core only warns where somebody
  * does, so it is first hidden from all who look for one, under the lock that they
  * look under.
  */
-static bool retire(void)
+static bool retire_one(struct iaa_entry *entry)
 {
 	bool idle;
 
+	if (!entry->registered)
+		return true;
 	down_write(&crypto_alg_sem);
-	idle = refcount_read(&iaa_alg.base.cra_refcnt) == 1;
+	idle = refcount_read(&entry->alg.base.cra_refcnt) == 1;
 	if (idle)
-		iaa_alg.base.cra_flags |= CRYPTO_ALG_DYING;
+		entry->alg.base.cra_flags |= CRYPTO_ALG_DYING;
 	up_write(&crypto_alg_sem);
 	if (!idle)
 		return false;
-	crypto_unregister_acomp(&iaa_alg);
-	iaa_registered = false;
+	crypto_unregister_acomp(&entry->alg);
+	entry->registered = false;
+	return true;
+}
+
+/* From the last on: users of the second hold the first. */
+static bool retire(void)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(entries) - 1; i >= 0; i--)
+		if (!retire_one(&entries[i]))
+			return false;
 	return true;
 }
 
@@ -127,7 +176,7 @@ static void retire_fn(struct work_struct *work)
 {
 	mutex_lock(&iaa_lock);
 	/* Held without a user: for a self-test, or by one who is just leaving. */
-	if (iaa_registered && list_empty(&iaa_wqs) && !retire() && !atomic_read(&iaa_users))
+	if (any_registered() && list_empty(&iaa_wqs) && !retire() && !atomic_read(&iaa_users))
 		mod_delayed_work(iaa_workqueue, &retire_work, msecs_to_jiffies(RETIRE_AGAIN_MS));
 	mutex_unlock(&iaa_lock);
 }
@@ -140,29 +189,21 @@ static void retire_fn(struct work_struct *work)
 void iaa_algs_update(void)
 {
 	lockdep_assert_held(&iaa_lock);
-	if (!list_empty(&iaa_wqs) && !iaa_registered)
-		enlist();
-	else if (list_empty(&iaa_wqs) && iaa_registered && !retire())
+	if (!list_empty(&iaa_wqs)) {
+		if (!all_registered())
+			enlist();
+	} else if (any_registered() && !retire()) {
 		mod_delayed_work(iaa_workqueue, &retire_work, msecs_to_jiffies(RETIRE_AGAIN_MS));
-}
-
-/** iaa_algs_init() - register what is there without a device */
-int iaa_algs_init(void)
-{
-	int rc = crypto_register_acomp(&soft_alg);
-
-	if (rc)
-		pr_err("iaa_crypto: cannot register deflate-iaa-generic: %d\n", rc);
-	return rc;
+	}
 }
 
 /** iaa_algs_exit() - unregister all; the module is not in use any more */
 void iaa_algs_exit(void)
 {
+	int i;
+
 	cancel_delayed_work_sync(&retire_work);
-	if (iaa_registered) {
-		crypto_unregister_acomp(&iaa_alg);
-		iaa_registered = false;
-	}
-	crypto_unregister_acomp(&soft_alg);
+	for (i = ARRAY_SIZE(entries) - 1; i >= 0; i--)
+		if (entries[i].registered)
+			crypto_unregister_acomp(&entries[i].alg);
 }

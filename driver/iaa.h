@@ -225,7 +225,6 @@ int iaa_soft_request(struct acomp_req *req, bool compress);
 int iaa_soft_inflate(const void *src, unsigned int slen, void *dst, unsigned int *dlen);
 
 /* alg.c */
-int iaa_algs_init(void);
 void iaa_algs_exit(void);
 void iaa_algs_update(void);
 

@@ -42,9 +42,6 @@ static int __init iaa_init(void)
 	rc = iaa_route_init();
 	if (rc)
 		goto err_soft;
-	rc = iaa_algs_init();
-	if (rc)
-		goto err_route;
 	iaa_debugfs_create();
 	rc = __idxd_driver_register(&iaa_driver, THIS_MODULE, KBUILD_MODNAME);
 	if (rc) {
@@ -56,8 +53,6 @@ static int __init iaa_init(void)
 
 err_debugfs:
 	iaa_debugfs_remove();
-	iaa_algs_exit();
-err_route:
 	iaa_route_exit();
 err_soft:
 	iaa_soft_exit();
@@ -85,6 +80,5 @@ MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Intel In-Memory Analytics Accelerator: compression for the crypto API");
 MODULE_VERSION("0.1.0");
 MODULE_ALIAS("idxd:t0*");
-MODULE_ALIAS_CRYPTO("deflate-iaa-generic");
 MODULE_SOFTDEP("pre: idxd");
 IAA_IMPORT_NS_IDXD();

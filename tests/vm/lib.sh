@@ -262,7 +262,12 @@ algorithm() { # DRIVER_NAME FIELD
 		END {if (driver == name) print value}' /proc/crypto
 }
 
-selftest_passed() { [[ $(algorithm deflate-iaa selftest) == passed ]]; }
+# The driver name of what users of deflate-iaa get.
+case $driver in
+ours) iaa_algorithm=deflate-iaa-hw ;;
+*) iaa_algorithm=deflate-iaa ;;
+esac
+selftest_passed() { [[ $(algorithm "$iaa_algorithm" selftest) == passed ]]; }
 
 # ---- the model ----
 
