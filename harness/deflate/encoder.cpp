@@ -12,7 +12,9 @@
 namespace iaa::deflate {
 namespace {
 
-// Collects bits in a word and writes whole bytes of it. Never writes outside the output.
+// Collects bits in a word and writes whole bytes of it. Never writes outside the output. A value,
+// and passed as one: with its address known elsewhere, no byte could be written without the
+// compiler having to fear for its members.
 class BitSink {
   public:
     explicit BitSink(std::span<std::uint8_t> output)
@@ -32,7 +34,7 @@ class BitSink {
             held_ >>= written;
             count_ -= written;
         } else {
-            flush_at_end();
+            *this = flushed_at_end(*this);
         }
     }
 
@@ -68,18 +70,19 @@ class BitSink {
     [[nodiscard]] std::uint64_t held() const { return held_; }
 
   private:
-    void flush_at_end() {
-        while (count_ >= 8) {
-            if (next_ == end_) {
-                overflowed_ = true;
-                held_ = 0;
-                count_ = 0;
-                return;
+    static BitSink flushed_at_end(BitSink sink) {
+        while (sink.count_ >= 8) {
+            if (sink.next_ == sink.end_) {
+                sink.overflowed_ = true;
+                sink.held_ = 0;
+                sink.count_ = 0;
+                break;
             }
-            *next_++ = static_cast<std::uint8_t>(held_);
-            held_ >>= 8;
-            count_ -= 8;
+            *sink.next_++ = static_cast<std::uint8_t>(sink.held_);
+            sink.held_ >>= 8;
+            sink.count_ -= 8;
         }
+        return sink;
     }
 
     std::uint8_t* start_;
@@ -194,7 +197,7 @@ struct CodedMatch {
 // Writes symbols.
 class Emitter {
   public:
-    Emitter(BitSink& sink, const PreparedTables& tables) : sink_(&sink), tables_(&tables) {}
+    Emitter(const BitSink& sink, const PreparedTables& tables) : sink_(sink), tables_(&tables) {}
 
     bool literal(unsigned symbol) {
         const Code code = tables_->literals[symbol];
@@ -203,9 +206,9 @@ class Emitter {
             missing_code_ = true;
             return false;
         }
-        sink_->make_room();
-        sink_->put(code.bits, code.count);
-        return !sink_->overflowed();
+        sink_.make_room();
+        sink_.put(code.bits, code.count);
+        return !sink_.overflowed();
     }
 
     bool match(unsigned length, unsigned distance) {
@@ -213,19 +216,59 @@ class Emitter {
         const unsigned symbol = kDistanceSymbols[distance_index(distance)];
         const Code distance_code = tables_->distances[symbol];
         const SymbolRange range = kDistanceRanges[symbol];
-        sink_->flush();
-        sink_->put(length_code.bits, length_code.count);
-        sink_->put(distance_code.bits, distance_code.count);
-        sink_->put(distance - range.base, range.extra);
-        sink_->flush();
-        return !sink_->overflowed();
+        sink_.flush();
+        sink_.put(length_code.bits, length_code.count);
+        sink_.put(distance_code.bits, distance_code.count);
+        sink_.put(distance - range.base, range.extra);
+        sink_.flush();
+        return !sink_.overflowed();
     }
 
-    [[nodiscard]] bool missing_code() const { return missing_code_; }
-    [[nodiscard]] unsigned bad_symbol() const { return bad_symbol_; }
+    // What goes out behind the last symbol.
+    void end(EndOfBlock end) {
+        if (missing_code_ || sink_.overflowed() || end == EndOfBlock::kNone ||
+            !literal(kEobSymbol) || end == EndOfBlock::kEob) {
+            return;
+        }
+        constexpr std::array<std::uint8_t, 4> kEmptyStored = {0x00, 0x00, 0xff, 0xff};
+        sink_.make_room();
+        sink_.put(end == EndOfBlock::kEobFinalStored ? 1 : 0, 3);
+        sink_.align();
+        sink_.put_bytes(kEmptyStored);
+    }
+
+    // The accumulator takes what has not been written, where all went well.
+    [[nodiscard]] EncodeResult finish(bool flush, Accumulator& accumulator) {
+        EncodeResult result;
+        if (missing_code_) {
+            result.error = ErrorCode::kNoHuffmanCode;
+            result.bad_symbol = bad_symbol_;
+            return result;
+        }
+        sink_.flush();
+        const unsigned rest = sink_.held_count();
+        const auto rest_bits = static_cast<std::uint32_t>(sink_.held() & low_mask(rest));
+        if (flush) {
+            sink_.align();
+        }
+        if (sink_.overflowed()) {
+            result.error = ErrorCode::kOutputOverflow;
+            return result;
+        }
+        accumulator = Accumulator{};
+        result.output_size = sink_.written();
+        if (result.output_size != 0) {
+            result.last_bits = flush && rest != 0 ? rest : 8;
+        }
+        if (!flush) {
+            accumulator.bytes[0] = static_cast<std::uint8_t>(rest_bits);
+            accumulator.bits = rest;
+        }
+        return result;
+    }
 
   private:
-    BitSink* sink_;
+    BitSink sink_;
     const PreparedTables* tables_;
     unsigned bad_symbol_ = 0;
     bool missing_code_ = false;
@@ -253,94 +296,61 @@ class Counter {
 // Counts symbols and remembers them, so that a one-pass block searches for matches once.
 class Recorder {
   public:
-    Recorder(Histogram& histogram, std::vector<std::uint32_t>& tokens)
-        : counter_(histogram), tokens_(&tokens) {}
+    // There are at most as many tokens as bytes of input.
+    Recorder(Histogram& histogram, std::span<std::uint32_t> tokens)
+        : counter_(histogram), start_(tokens.data()), next_(tokens.data()) {}
 
     bool literal(unsigned symbol) {
-        tokens_->push_back(symbol);
+        *next_++ = symbol;
         return counter_.literal(symbol);
     }
 
     bool match(unsigned length, unsigned distance) {
-        tokens_->push_back(length | distance << kDistanceShift);
+        *next_++ = length | distance << kDistanceShift;
         return counter_.match(length, distance);
     }
 
-    static void replay(std::span<const std::uint32_t> tokens, Emitter& emitter) {
-        for (const std::uint32_t token : tokens) {
+    [[nodiscard]] Emitter replay(Emitter emitter) const {
+        for (const std::uint32_t token : std::span<const std::uint32_t>(start_, next_)) {
             const bool more =
                 token >> kDistanceShift == 0
                     ? emitter.literal(token)
                     : emitter.match(token & low_mask(kDistanceShift), token >> kDistanceShift);
             if (!more) {
-                return;
+                break;
             }
         }
+        return emitter;
     }
 
   private:
     static constexpr unsigned kDistanceShift = 9;
 
     Counter counter_;
-    std::vector<std::uint32_t>* tokens_;
+    std::uint32_t* start_;
+    std::uint32_t* next_;
 };
 
 template <typename Sink>
-void literals_only(std::span<const std::uint8_t> input, Sink& sink) {
+Sink literals_only(std::span<const std::uint8_t> input, Sink sink) {
     for (const std::uint8_t byte : input) {
         if (!sink.literal(byte)) {
-            return;
+            break;
         }
     }
+    return sink;
 }
 
-void put_accumulator(const Accumulator& accumulator, BitSink& sink) {
+// A sink for the output, with the accumulator's bits in front.
+BitSink start_output(const Accumulator& accumulator, std::span<std::uint8_t> output) {
+    BitSink sink(output);
     const std::size_t whole = accumulator.bits / 8;
     sink.put_bytes(std::span(accumulator.bytes).first(whole));
     if (accumulator.bits % 8 != 0) {
         const unsigned rest = accumulator.bits % 8;
         sink.put(accumulator.bytes[whole] & low_mask(rest), rest);
     }
-}
-
-void put_end(EndOfBlock end, BitSink& sink, Emitter& emitter) {
-    if (end == EndOfBlock::kNone || !emitter.literal(kEobSymbol) || end == EndOfBlock::kEob) {
-        return;
-    }
-    constexpr std::array<std::uint8_t, 4> kEmptyStored = {0x00, 0x00, 0xff, 0xff};
-    sink.make_room();
-    sink.put(end == EndOfBlock::kEobFinalStored ? 1 : 0, 3);
-    sink.align();
-    sink.put_bytes(kEmptyStored);
-}
-
-EncodeResult finish(BitSink& sink, const Emitter& emitter, bool flush, Accumulator& accumulator) {
-    EncodeResult result;
-    if (emitter.missing_code()) {
-        result.error = ErrorCode::kNoHuffmanCode;
-        result.bad_symbol = emitter.bad_symbol();
-        return result;
-    }
-    sink.flush();
-    const unsigned rest = sink.held_count();
-    const auto rest_bits = static_cast<std::uint32_t>(sink.held() & low_mask(rest));
-    if (flush) {
-        sink.align();
-    }
-    if (sink.overflowed()) {
-        result.error = ErrorCode::kOutputOverflow;
-        return result;
-    }
-    accumulator = Accumulator{};
-    result.output_size = sink.written();
-    if (result.output_size != 0) {
-        result.last_bits = flush && rest != 0 ? rest : 8;
-    }
-    if (!flush) {
-        accumulator.bytes[0] = static_cast<std::uint8_t>(rest_bits);
-        accumulator.bits = rest;
-    }
-    return result;
+    return sink;
 }
 
 bool valid_entry(std::uint32_t entry) {
@@ -352,28 +362,35 @@ bool valid_entry(std::uint32_t entry) {
 
 class Encoder::Matcher {
   public:
-    // Calls sink for each literal and match of the input.
+    // Calls the sink for each literal and match of the input, and gives it back.
     template <typename Usable, typename Sink>
-    void tokenize(std::span<const std::uint8_t> input, const EncodeOptions& options,
-                  const Usable& usable, Sink& sink) {
+    Sink tokenize(std::span<const std::uint8_t> input, const EncodeOptions& options,
+                  const Usable& usable, const Sink& sink) {
         if (options.literals_only) {
-            literals_only(input, sink);
-        } else if (options.history.empty()) {
-            finder_.run(input, 0, usable, sink);
-        } else {
-            const std::size_t kept = std::min(options.history.size(), kWindow);
-            const std::span history = options.history.last(kept);
-            joined_.assign(history.begin(), history.end());
-            joined_.insert(joined_.end(), input.begin(), input.end());
-            finder_.run(joined_, kept, usable, sink);
+            return literals_only(input, sink);
         }
+        if (options.history.empty()) {
+            return finder_.run(input, 0, usable, sink);
+        }
+        const std::size_t kept = std::min(options.history.size(), kWindow);
+        const std::span history = options.history.last(kept);
+        joined_.assign(history.begin(), history.end());
+        joined_.insert(joined_.end(), input.begin(), input.end());
+        return finder_.run(joined_, kept, usable, sink);
+    }
+
+    [[nodiscard]] std::span<std::uint32_t> token_room(std::size_t size) {
+        if (tokens_.size() < size) {
+            tokens_.resize(size);
+        }
+        return tokens_;
     }
 
     PreparedTables tables;
-    std::vector<std::uint32_t> tokens;
 
   private:
     MatchFinder finder_;
+    std::vector<std::uint32_t> tokens_;
     std::vector<std::uint8_t> joined_;  // history and input in one run
 };
 
@@ -386,24 +403,19 @@ EncodeResult Encoder::encode(std::span<const std::uint8_t> input, const CodeTabl
                              Accumulator& accumulator, const EncodeOptions& options,
                              std::span<std::uint8_t> output) {
     matcher_->tables.prepare(tables);
-    BitSink sink(output);
-    Emitter emitter(sink, matcher_->tables);
-    put_accumulator(accumulator, sink);
+    Emitter emitter(start_output(accumulator, output), matcher_->tables);
     if (matcher_->tables.complete) {
-        matcher_->tokenize(input, options, AnyMatch{}, emitter);
+        emitter = matcher_->tokenize(input, options, AnyMatch{}, emitter);
     } else {
-        matcher_->tokenize(input, options, CodedMatch{&matcher_->tables}, emitter);
+        emitter = matcher_->tokenize(input, options, CodedMatch{&matcher_->tables}, emitter);
     }
-    if (!emitter.missing_code() && !sink.overflowed()) {
-        put_end(options.end, sink, emitter);
-    }
-    return finish(sink, emitter, options.flush, accumulator);
+    emitter.end(options.end);
+    return emitter.finish(options.flush, accumulator);
 }
 
 Histogram Encoder::count(std::span<const std::uint8_t> input, const EncodeOptions& options) {
     Histogram histogram;
-    Counter counter(histogram);
-    matcher_->tokenize(input, options, AnyMatch{}, counter);
+    (void)matcher_->tokenize(input, options, AnyMatch{}, Counter(histogram));
     histogram.ll[kEobSymbol] = options.end == EndOfBlock::kNone ? 0 : 1;
     return histogram;
 }
@@ -412,10 +424,8 @@ EncodeResult Encoder::encode_dynamic(std::span<const std::uint8_t> input, bool f
                                      Accumulator& accumulator, const EncodeOptions& options,
                                      std::span<std::uint8_t> output, CodeTables* tables) {
     Histogram histogram;
-    std::vector<std::uint32_t>& tokens = matcher_->tokens;
-    tokens.clear();
-    Recorder recorder(histogram, tokens);
-    matcher_->tokenize(input, options, AnyMatch{}, recorder);
+    const Recorder recorder = matcher_->tokenize(
+        input, options, AnyMatch{}, Recorder(histogram, matcher_->token_room(input.size())));
     histogram.ll[kEobSymbol] = options.end == EndOfBlock::kNone ? 0 : 1;
 
     CodeTables built;
@@ -427,14 +437,9 @@ EncodeResult Encoder::encode_dynamic(std::span<const std::uint8_t> input, bool f
         *tables = built;
     }
     matcher_->tables.prepare(built);
-    BitSink sink(output);
-    Emitter emitter(sink, matcher_->tables);
-    put_accumulator(start, sink);
-    Recorder::replay(tokens, emitter);
-    if (!sink.overflowed()) {
-        put_end(options.end, sink, emitter);
-    }
-    return finish(sink, emitter, options.flush, accumulator);
+    Emitter emitter = recorder.replay(Emitter(start_output(start, output), matcher_->tables));
+    emitter.end(options.end);
+    return emitter.finish(options.flush, accumulator);
 }
 
 bool prepare_dynamic(const Histogram& histogram, bool final, Accumulator& accumulator,

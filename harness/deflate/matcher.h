@@ -43,10 +43,11 @@ class MatchFinder {
 
     /// Splits data[start..] into literals and matches, which may refer back to data[0]. `usable`
     /// trims a match to what the tables have codes for; `sink` takes sink.literal(byte) and
-    /// sink.match(length, distance), and stops the run by returning false.
+    /// sink.match(length, distance), and stops the run by returning false. A value: it is given
+    /// back as it then is.
     template <typename Usable, typename Sink>
-    void run(std::span<const std::uint8_t> data, std::size_t start, const Usable& usable,
-             Sink& sink) {
+    Sink run(std::span<const std::uint8_t> data, std::size_t start, const Usable& usable,
+             Sink sink) {
         begin(data.size());
         const std::uint8_t* const bytes = data.data();
         const std::size_t end = data.size();
@@ -64,13 +65,13 @@ class MatchFinder {
                                                      : find_last(bytes, at, end));
             if (match.length == 0) {
                 if (!sink.literal(bytes[at])) {
-                    return;
+                    return sink;
                 }
                 ++at;
                 continue;
             }
             if (!sink.match(match.length, match.distance)) {
-                return;
+                return sink;
             }
             const std::size_t behind = at + match.length;
             const std::size_t last = std::min(behind, hashed);
@@ -79,6 +80,7 @@ class MatchFinder {
             }
             at = behind;
         }
+        return sink;
     }
 
   private:

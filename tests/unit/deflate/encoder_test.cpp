@@ -172,9 +172,8 @@ struct Tokens {
 };
 
 std::vector<Match> tokens_of(MatchFinder& finder, const Bytes& page) {
-    Tokens tokens;
-    finder.run(page, 0, [](const Match& match) { return match; }, tokens);
-    return tokens.list;
+    const auto any = [](const Match& match) { return match; };
+    return finder.run(page, 0, any, Tokens{}).list;
 }
 
 TEST(Encoder, PositionNumbersWrapUnseen) {
