@@ -321,7 +321,7 @@ void IaaDevice::settle_parked() {
                 released.push_back(job);
             } else {
                 log_.debug("WQ {}: a drain forgets a descriptor that a fault keeps from completing",
-                          wq);
+                           wq);
             }
             return true;
         });

@@ -200,7 +200,8 @@ Outcome IaaDevice::execute(const Job& job, DmaMemory& memory, const Work& work) 
         return outcome;
     }
     if (!options_.trace->append(recording.record(job.descriptor, work.capabilities, outcome,
-                                                 job.portal.wq, static_cast<bool>(work.decision))) &&
+                                                 job.portal.wq,
+                                                 static_cast<bool>(work.decision))) &&
         !trace_failed_.exchange(true)) {
         log_.error("trace: {}; nothing more is recorded", options_.trace->error());
     }

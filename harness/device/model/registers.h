@@ -182,7 +182,6 @@ enum class PortalError : std::uint8_t {
     kWqNotEnabled = 0x51,  ///< a store to the portal of a WQ that takes nothing
     kWqFull = 0x52,        ///< a dedicated WQ with no free entry; the descriptor is dropped
     kOverwritten = 0x53,   ///< two descriptors stored to one slot at a time; all are dropped
-    kEventLogFull = 0x54,  ///< an event log entry had no room
 };
 
 }  // namespace iaa::device::reg
