@@ -154,7 +154,7 @@ class Run:
             "helper": self.helper(),
             "interactive": int(options.interactive),
             "project": PROJECT,
-            "devices": len(options.devices),
+            "devices": " ".join(place.sysfs for place in machine.places(options)),
         }
         lines = [f"{key}={shlex.quote(str(value))}" for key, value in values.items()]
         (self.share / "config").write_text("\n".join(lines) + "\n")
@@ -392,6 +392,8 @@ class Run:
             status, reason = failure.status, str(failure)
         elif self.guest_error:
             status, reason = SETUP, f"the guest could not be set up: {self.guest_error}"
+        elif self.boots == 0 and self.qemu and self.qemu.process.returncode == 1:
+            status, reason = SETUP, f"QEMU did not start{self.qemu.last_words()}"
         elif self.command_status is None:
             assert self.qemu is not None
             status = NO_STATUS

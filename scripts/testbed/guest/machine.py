@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """QEMU's command line for a set of options."""
 
+import dataclasses
 import json
 
 from kernels import Kernel
@@ -43,6 +44,11 @@ def kernel_arguments(options: Options) -> str:
         # Emulated CPUs have no use for them, and they cost boot time.
         "mitigations=off",
         "random.trust_cpu=on",
+        # On a busy host an emulated CPU may stand still for seconds, which is none of the kernel's fault.
+        "no_timer_check",
+        "tsc=nowatchdog",
+        "watchdog_thresh=20",
+        "rcupdate.rcu_cpu_stall_timeout=60",
     ]
     return " ".join(words + ([options.append] if options.append else []))
 
@@ -63,25 +69,54 @@ def memory(options: Options) -> list[str]:
     return arguments
 
 
-def devices(options: Options) -> list[str]:
-    """The model's functions, behind a root bus of the node where one is named, and their control ports."""
-    arguments, next_slot, buses = [], {}, set()
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a device is: QEMU's bus and slot, and the path below /sys/devices (a pattern)."""
+
+    bus: str
+    slot: int
+    sysfs: str
+    node: int | None = None
+    port: int = 0
+
+
+def places(options: Options) -> list[Place]:
+    """A slot of pcie.0, or a root port on a root bus of its node: only a bridge may sit on those."""
+    found, next_slot, ports = [], FIRST_DEVICE_SLOT, {}
     for index, device in enumerate(options.devices):
-        bus, first = "pcie.0", FIRST_DEVICE_SLOT
-        if device.node is not None:
-            bus, first = f"node{device.node}", 0
-            if bus not in buses:
-                buses.add(bus)
-                number = BUS_STEP * (device.node + 1)
-                root_bus = f"pxb-pcie,id={bus},bus=pcie.0,bus_nr={number},numa_node={device.node}"
-                arguments += ["-device", root_bus]
-        slot = next_slot.get(bus, first)
-        next_slot[bus] = slot + 1
+        if device.node is None:
+            found.append(Place("pcie.0", next_slot, f"pci0000:00/0000:00:{next_slot:02x}.0"))
+            next_slot += 1
+        else:
+            port = ports.get(device.node, 0)
+            ports[device.node] = port + 1
+            root = f"0000:{root_bus_number(device.node):02x}"
+            found.append(Place(f"port{index}", 0, f"pci{root}/{root}:{port:02x}.0/0000:??:00.0", device.node, port))
+    return found
+
+
+def root_bus_number(node: int) -> int:
+    return BUS_STEP * (node + 1)
+
+
+def devices(options: Options) -> list[str]:
+    """The model's functions, below a root bus of the node where one is named, and their control ports."""
+    arguments, roots = [], set()
+    for index, (device, place) in enumerate(zip(options.devices, places(options), strict=True)):
+        if place.node is not None:
+            root = f"node{place.node}"
+            if root not in roots:
+                roots.add(root)
+                number = root_bus_number(place.node)
+                bridge = f"pxb-pcie,id={root},bus=pcie.0,bus_nr={number},numa_node={place.node}"
+                arguments += ["-device", bridge]
+            port = f"pcie-root-port,id={place.bus},bus={root},chassis={index + 1},addr={place.port:#x}"
+            arguments += ["-device", port]
         function = {
             "driver": "vfio-user-pci",
             "id": f"iaa{index}",
-            "bus": bus,
-            "addr": f"{slot:#x}",
+            "bus": place.bus,
+            "addr": f"{place.slot:#x}",
             "socket": {"type": "unix", "path": device_socket(index)},
             **dict(device.properties),
         }

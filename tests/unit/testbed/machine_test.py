@@ -51,8 +51,9 @@ class Machine(unittest.TestCase):
         self.assertEqual(len([text for text in devices if text.startswith("pxb-pcie")]), 2)
         self.assertTrue(any(text.startswith("pxb-pcie,id=node1,") and "numa_node=1" in text for text in devices))
         functions = [json.loads(text) for text in devices if text.startswith("{")]
-        self.assertEqual([f["bus"] for f in functions], ["node1", "node1", "node0"])
-        self.assertNotEqual(functions[0]["addr"], functions[1]["addr"])
+        ports = [text.split(",") for text in devices if text.startswith("pcie-root-port")]
+        self.assertEqual([port[1:3] for port in ports], [["id=port0", "bus=node1"], ["id=port1", "bus=node1"], ["id=port2", "bus=node0"]])
+        self.assertEqual([f["bus"] for f in functions], ["port0", "port1", "port2"])
 
     def test_a_panic_never_reboots_unasked(self):
         self.assertIn("-no-reboot", command())
