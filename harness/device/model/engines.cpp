@@ -180,13 +180,26 @@ CompletionRecord IaaDevice::carry_out(const Job& job, DmaMemory& memory, const W
         outcome = execute(job, memory, work);
     }
     if (!outcome.rule.empty() && !job.gate.is_shut()) {
-        log_.rule("descriptor", "WQ {} opcode {:#04x}, status {:#04x}: {}", wq, descriptor.opcode(),
-                  outcome.record.status, outcome.rule);
+        log_outcome(wq, descriptor, outcome);
     }
     if (work.decision) {
         control::apply_to_result(work.decision, descriptor, memory, outcome.record);
     }
     return outcome.record;
+}
+
+void IaaDevice::log_outcome(std::uint32_t wq, const Descriptor& descriptor,
+                            const Outcome& outcome) {
+    // Output that does not fit and streams that are not DEFLATE are what data is like; everything
+    // else is a descriptor that should not have been written.
+    if (outcome.status() == Status::kAnalyticsError ||
+        outcome.status() == Status::kOutputOverflow) {
+        log_.debug("WQ {} opcode {:#04x}, status {:#04x}, error {}: {}", wq, descriptor.opcode(),
+                   outcome.record.status, outcome.record.error_code, outcome.rule);
+    } else {
+        log_.rule("descriptor", "WQ {} opcode {:#04x}, status {:#04x}: {}", wq, descriptor.opcode(),
+                  outcome.record.status, outcome.rule);
+    }
 }
 
 Outcome IaaDevice::execute(const Job& job, DmaMemory& memory, const Work& work) {

@@ -163,6 +163,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     void run_inline(Lock& lock);
     void run(Lock& lock, const JobPtr& job);
     [[nodiscard]] CompletionRecord carry_out(const Job& job, DmaMemory& memory, const Work& work);
+    void log_outcome(std::uint32_t wq, const Descriptor& descriptor, const Outcome& outcome);
     [[nodiscard]] Outcome execute(const Job& job, DmaMemory& memory, const Work& work);
     void finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const Work& work,
                 const CompletionRecord& record);
