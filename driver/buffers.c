@@ -160,7 +160,7 @@ static void copy_in(void *to, struct scatterlist *sg, u32 len)
  * @iwq: the WQ
  * @slot: the slot of the descriptor
  * @req: the request, its lengths checked
- * @dst_len: how much of the destination the device may fill
+ * @dst_len: how much of the destination the device may fill; it may get less
  * @verify: the device is going to read the destination, too
  *
  * Return: 0, -ENOBUFS where there is no buffer to gather in, -EIO where mapping
@@ -195,8 +195,8 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	else if (dst_here)
 		rc = use_place(iwq, &slot->dst, dst, dst_len,
 			       verify ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE);
-	else if (dst_len <= IAA_LARGE && borrow(iwq->dev, slot))
-		use_buffer(&slot->dst, &slot->large->dst, dst_len);
+	else if (borrow(iwq->dev, slot))
+		use_buffer(&slot->dst, &slot->large->dst, min_t(u32, dst_len, IAA_LARGE));
 	if (slot->dst.kind == IAA_IN_NONE)
 		goto err;
 

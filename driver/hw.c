@@ -36,7 +36,7 @@ static void decompress(struct iax_hw_desc *desc, u16 extra, u64 completion)
 {
 	start(desc, IAX_OPCODE_DECOMPRESS, OP_FLAGS, completion);
 	desc->decompr_flags = IAA_DECOMP_ENABLE | IAA_DECOMP_FLUSH | IAA_DECOMP_CHECK_EOB |
-			      IAA_DECOMP_STOP_EOB | extra;
+			      IAA_DECOMP_STOP_EOB | IAA_DECOMP_FINAL_EOB | extra;
 	desc->src2_addr = 0;
 	desc->src2_size = 0;
 }
@@ -45,6 +45,9 @@ static void decompress(struct iax_hw_desc *desc, u16 extra, u64 completion)
  * iaa_hw_decompress() - describe the decompression of a whole stream
  * @desc: the descriptor to fill
  * @job: what to decompress
+ *
+ * It ends with the final block; without that flag the first block's end would do,
+ * and a stream of several be cut off with success.
  */
 void iaa_hw_decompress(struct iax_hw_desc *desc, const struct iaa_job *job)
 {

@@ -23,6 +23,7 @@
 #define IAA_DECOMP_FLUSH	0x0002
 #define IAA_DECOMP_CHECK_EOB	0x0004
 #define IAA_DECOMP_STOP_EOB	0x0008
+#define IAA_DECOMP_FINAL_EOB	0x0010
 #define IAA_DECOMP_SUPPRESS	0x0200
 
 /* The second source of a descriptor is an AECS to be read. */

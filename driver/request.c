@@ -274,7 +274,7 @@ int iaa_request(struct acomp_req *req, bool compress)
 	rc = operate(iwq, slot, req, compress, check, &reason);
 	if (rc == -ETIMEDOUT)
 		return timed_out(iwq, slot, req, compress);
-	if (rc == -ENOSPC && dst_len < req->dlen) {
+	if (rc == -ENOSPC && slot->dst.len < req->dlen) {
 		reason = IAA_R_TOO_LARGE;
 		rc = -EAGAIN;
 	}
