@@ -323,7 +323,7 @@ Broken unallowable_d_code(unsigned symbol) {
 
 Broken bad_distance(unsigned distance) {
     StreamBuilder builder = behind_a_block();
-    const Bytes text = test::unmatchable(33000, 0);
+    const Bytes text = test::random_bytes(33000, 4);
     builder.block(true, 1).literals(text).match(20, distance).end_of_block();
     return {"bad_distance_" + std::to_string(distance), ErrorCode::kBadDistance, Zlib::kTakes,
             builder.stream(), 4 + text.size()};
