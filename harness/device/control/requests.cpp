@@ -125,10 +125,23 @@ json counters_reset(const json& request, ControlTarget& target) {
     return json::object();
 }
 
+HaltExit halt_exit(const std::string& name) {
+    constexpr std::array<std::pair<std::string_view, HaltExit>, 4> kExits{
+        {{"reset", HaltExit::kReset},
+         {"flr", HaltExit::kFlr},
+         {"warm", HaltExit::kWarmReset},
+         {"cold", HaltExit::kColdReset}}};
+    for (const auto& [known, exit] : kExits) {
+        if (known == name) return exit;
+    }
+    throw std::invalid_argument("\"leave_by\" must be \"reset\", \"flr\", \"warm\" or \"cold\"");
+}
+
 json halt(const json& request, ControlTarget& target) {
-    only(request, {"reason"});
-    target.halt(request.contains("reason") ? string(request, "reason")
-                                           : "asked for by a control client");
+    only(request, {"reason", "leave_by"});
+    target.halt(
+        request.contains("reason") ? string(request, "reason") : "asked for by a control client",
+        request.contains("leave_by") ? halt_exit(string(request, "leave_by")) : HaltExit::kReset);
     return json::object();
 }
 
@@ -176,7 +189,7 @@ constexpr std::array<Handler, 11> kHandlers{{
     {"state", state, "of the device and its work queues"},
     {"counters", counters, "all of them"},
     {"counters-reset", counters_reset, "back to zero"},
-    {"halt", halt, "[reason]: puts the device into the HALT state"},
+    {"halt", halt, "[reason] [leave_by]: puts the device into the HALT state"},
     {"fault-add", fault_add, "[match] [when] fault: adds a rule"},
     {"fault-list", fault_list, "the rules, and how often each has fired"},
     {"fault-clear", fault_clear, "[rule]: removes one, or all"},

@@ -154,6 +154,13 @@ Corruption corruption_from(const json& object) {
     return result;
 }
 
+DrainFault drain_from(const json& value) {
+    if (value == "forget") return DrainFault::kForgets;
+    if (value == "complete") return DrainFault::kCompletes;
+    if (value == "wait") return DrainFault::kWaits;
+    fail("on_drain", "\"forget\", \"complete\" or \"wait\"");
+}
+
 InterruptFault interrupt_from(const json& value) {
     if (value == "lost") return InterruptFault::kLost;
     if (value == "doubled") return InterruptFault::kDoubled;
@@ -182,10 +189,10 @@ void check(const FaultActions& actions) {
 }
 
 FaultActions actions_from(const json& object) {
-    const json* const from =
-        part(object, "fault",
-             {"drop", "never_complete", "halt", "status", "error_code", "execute", "corrupt",
-              "output_size", "interrupt", "complete_twice", "twice_gap_ms", "delay_ms", "late_ms"});
+    const json* const from = part(
+        object, "fault",
+        {"drop", "never_complete", "on_drain", "halt", "status", "error_code", "execute", "corrupt",
+         "output_size", "interrupt", "complete_twice", "twice_gap_ms", "delay_ms", "late_ms"});
     if (from == nullptr) throw std::invalid_argument("there is no \"fault\"");
     FaultActions actions;
     StatusFault status;
@@ -194,6 +201,8 @@ FaultActions actions_from(const json& object) {
             actions.drop = boolean(key, value);
         } else if (key == "never_complete") {
             actions.never_complete = boolean(key, value);
+        } else if (key == "on_drain") {
+            actions.on_drain = drain_from(value);
         } else if (key == "halt") {
             actions.halt = boolean(key, value);
         } else if (key == "status") {
@@ -223,6 +232,8 @@ FaultActions actions_from(const json& object) {
         actions.status = status;
     else if (from->contains("error_code") || from->contains("execute"))
         throw std::invalid_argument("\"error_code\" and \"execute\" go with a \"status\"");
+    if (from->contains("on_drain") && !actions.never_complete)
+        throw std::invalid_argument("\"on_drain\" goes with \"never_complete\"");
     if (from->contains("twice_gap_ms") && !actions.complete_twice)
         throw std::invalid_argument("\"twice_gap_ms\" goes with \"complete_twice\"");
     check(actions);
@@ -262,7 +273,11 @@ json trigger_to(const FaultTrigger& trigger) {
 json actions_to(const FaultActions& actions) {
     json result = json::object();
     if (actions.drop) result["drop"] = true;
-    if (actions.never_complete) result["never_complete"] = true;
+    if (actions.never_complete) {
+        result["never_complete"] = true;
+        if (actions.on_drain != DrainFault::kForgets)
+            result["on_drain"] = actions.on_drain == DrainFault::kCompletes ? "complete" : "wait";
+    }
     if (actions.halt) result["halt"] = true;
     if (actions.status) {
         result["status"] = fmt::format("{:#04x}", actions.status->status);

@@ -31,6 +31,9 @@ struct DeviceState {
     std::vector<WqState> wqs;
 };
 
+/// The least that ends a HALT: GENSTS[3:2].
+enum class HaltExit : std::uint8_t { kReset = 0, kFlr = 1, kWarmReset = 2, kColdReset = 3 };
+
 /// What the control socket reaches of a device. Every call may come from any thread, at any time
 /// between the server's start and its end, and must not wait for engines or for the guest.
 class ControlTarget {
@@ -43,8 +46,8 @@ class ControlTarget {
 
     /// Puts the device into the HALT state, as hardware that found an internal error: GENSTS says
     /// so, the halt interrupt is sent where the guest enabled it, nothing more is accepted or
-    /// completed until a reset.
-    virtual void halt(std::string_view reason) = 0;
+    /// completed until a reset of that kind or a deeper one.
+    virtual void halt(std::string_view reason, HaltExit leave_by) = 0;
 
   protected:
     ControlTarget() = default;

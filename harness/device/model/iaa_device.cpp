@@ -214,9 +214,9 @@ control::DeviceState IaaDevice::state() {
     return state;
 }
 
-void IaaDevice::halt(std::string_view reason, reg::ResetType leave_by) {
+void IaaDevice::halt(std::string_view reason, control::HaltExit leave_by) {
     const Lock lock(mutex_);
-    enter_halt(reason, leave_by);
+    enter_halt(reason, static_cast<reg::ResetType>(leave_by));
 }
 
 }  // namespace iaa::device

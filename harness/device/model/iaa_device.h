@@ -78,10 +78,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     control::Counters& counters() override { return counters_; }
     control::FaultTable& faults() override { return faults_; }
     [[nodiscard]] control::DeviceState state() override;
-    void halt(std::string_view reason) override { halt(reason, reg::ResetType::kSoftware); }
-
-    /// HALT with what it takes to leave it.
-    void halt(std::string_view reason, reg::ResetType leave_by);
+    void halt(std::string_view reason, control::HaltExit leave_by) override;
 
   private:
     using Lock = std::unique_lock<std::mutex>;

@@ -34,9 +34,14 @@ class FakeTarget final : public device::control::ControlTarget {
         return state;
     }
 
-    void halt(std::string_view reason) override {
+    void halt(std::string_view reason, device::control::HaltExit leave_by) override {
         const std::lock_guard lock(mutex_);
         halt_reason_ = reason;
+        halt_exit_ = leave_by;
+    }
+    [[nodiscard]] device::control::HaltExit halt_exit() {
+        const std::lock_guard lock(mutex_);
+        return halt_exit_;
     }
 
   private:
@@ -44,6 +49,7 @@ class FakeTarget final : public device::control::ControlTarget {
     device::control::FaultTable faults_;
     std::mutex mutex_;
     std::string halt_reason_;
+    device::control::HaltExit halt_exit_ = device::control::HaltExit::kReset;
 };
 
 inline device::Descriptor descriptor(std::uint8_t opcode, std::uint32_t size = 4096,

@@ -81,6 +81,10 @@ TEST_F(Requests, Halt) {
     const json device = good(R"({"command":"state"})")["device"];
     EXPECT_EQ(device["state"], "halt");
     EXPECT_EQ(device["halt_reason"], "for a test");
+    EXPECT_EQ(target.halt_exit(), device::control::HaltExit::kReset);
+    good(R"({"command":"halt","leave_by":"flr"})");
+    EXPECT_EQ(target.halt_exit(), device::control::HaltExit::kFlr);
+    bad(R"({"command":"halt","leave_by":"luck"})");
     bad(R"({"command":"halt","reason":1})");
     bad(R"({"command":"halt","why":"x"})");
 }
@@ -182,7 +186,9 @@ TEST_F(Requests, FaultRulesAreReadInFull) {
 
 TEST_F(Requests, AListedRuleCanBeAddedAgain) {
     for (const char* fault :
-         {R"({"drop":true})", R"({"never_complete":true})", R"({"halt":true})", R"({"status":11})",
+         {R"({"drop":true})", R"({"never_complete":true})",
+          R"({"never_complete":true,"on_drain":"complete"})",
+          R"({"never_complete":true,"on_drain":"wait"})", R"({"halt":true})", R"({"status":11})",
           R"({"status":10,"error_code":25,"execute":true})", R"({"corrupt":true})",
           R"({"corrupt":{"offset":1,"flip":2,"crc":"stale"}})", R"({"output_size":0})",
           R"({"interrupt":"lost"})", R"({"complete_twice":true})", R"({"delay_ms":1})",
@@ -246,6 +252,8 @@ TEST_F(Requests, RulesThatCannotBeAreRefused) {
                               R"({"never_complete":true,"status":1})",
                               R"({"never_complete":true,"late_ms":1})",
                               R"({"never_complete":true,"interrupt":"lost"})",
+                              R"({"never_complete":true,"on_drain":"luck"})",
+                              R"({"on_drain":"wait","status":1})",
                               R"({"halt":true,"status":1})",
                               R"({"halt":true,"never_complete":true})",
                               R"({"status":1,"corrupt":true})",

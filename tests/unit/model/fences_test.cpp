@@ -213,7 +213,8 @@ TEST_F(FenceTest, NothingHappensBetweenClients) {
     device_->detach();
     EXPECT_FALSE(device_->state().attached);
     operation_.let_go();
-    device_->halt("between clients");  // must not reach for a host
+    device_->halt("between clients",
+                  device::control::HaltExit::kReset);  // must not reach for a host
     EXPECT_EQ(host_->interrupts(0), 0U);
     FakeHost next(kMemorySize);
     device_->attach(next);

@@ -163,7 +163,7 @@ TEST_F(ReportsTest, HaltStopsEverythingAndSaysSo) {
     submit(0, descriptor(0));
     ASSERT_TRUE(operation_.wait_begun(1));
     start_command(Command::kDrainWq, 1, true);
-    device_->halt("a test", reg::ResetType::kFlr);
+    device_->halt("a test", device::control::HaltExit::kFlr);
     EXPECT_EQ(read32(reg::kGenSts), 3U | 1U << 2);
     EXPECT_NE(read32(reg::kIntCause) & reg::kIntHalt, 0U);
     EXPECT_EQ(read32(reg::kCmdSts), 3U);  // the drain ended with a hardware error
@@ -189,11 +189,11 @@ TEST_F(ReportsTest, HaltStopsEverythingAndSaysSo) {
 
 TEST_F(ReportsTest, HaltsEndByTheResetTheyNeed) {
     bring_up({{}});
-    device_->halt("software");
+    device_->halt("software", device::control::HaltExit::kReset);
     EXPECT_EQ(read32(reg::kGenSts), 3U);
     EXPECT_EQ(command(Command::kResetDevice), 0U);
     EXPECT_EQ(read32(reg::kGenSts), 0U);
-    device_->halt("warm", reg::ResetType::kWarm);
+    device_->halt("warm", device::control::HaltExit::kWarmReset);
     config_write(0x48, 2, 0x8000);
     power_up();
     EXPECT_EQ(read32(reg::kGenSts), 3U | 2U << 2);
