@@ -9,8 +9,8 @@ begin
 same "completed before" "$(counter 0 completed)" 0
 bind_device 0
 wait_for 30 "the self-test of deflate-iaa passes" selftest_passed
-same "module" "$(algorithm "$iaa_algorithm" module)" iaa_crypto
-same "kind" "$(algorithm "$iaa_algorithm" type)" acomp
+same "module" "$(algorithm deflate-iaa module)" iaa_crypto
+same "kind" "$(algorithm deflate-iaa type)" acomp
 
 # Two vectors are compressed and decompressed again, two more are decompressed.
 check "descriptors that compressed" "$(compressions 0)" -ge 2

@@ -7,6 +7,7 @@
 #   @@vm ready                   the guest is up
 #   @@vm begin NAME              everything behind it, to the end line, is NAME's output
 #   @@vm end NAME STATUS         0 passed, 77 skipped, 124 out of time, else failed
+#   @@vm again NAME              NAME found the guest unfit, and wants one of its own
 #   @@vm stop                    the guest is not fit for another test
 #
 # guest.sh NAME:SECONDS...
@@ -21,6 +22,7 @@ mark() { printf '<5>iaa-test: %s\n' "$*" >/dev/kmsg; }
 log_since() { dmesg | awk -v mark="iaa-test: begin $1" 'index($0, mark) {text = ""} {text = text $0 "\n"} END {printf "%s", text}'; }
 
 say ready
+ran=0
 for each; do
 	name=${each%:*} limit=${each##*:}
 	say "begin $name"
@@ -38,13 +40,14 @@ for each; do
 		log_since "$name" | tail -n 120
 	fi
 	mark "end $name"
-	say "end $name $status"
-	if ((status != 0 && status != 77)); then
-		say stop
+	if ((status == 99 && ran)); then
+		say "again $name"
 		break
 	fi
-	# A kernel that has oopsed or warned is not one to judge the next test by.
-	if (($(</proc/sys/kernel/tainted) & 0x280)); then
+	ran=1
+	say "end $name $status"
+	# What is still at work, and a kernel that has oopsed or warned, is not to judge the next test by.
+	if ((status == 124 || $(</proc/sys/kernel/tainted) & 0x280)); then
 		say stop
 		break
 	fi

@@ -43,6 +43,8 @@ HERE = TOP / TESTS
 RUN = TOP / "scripts/testbed/run"
 KNOWN_SPLATS = kernel_log.read_known(TOP / "scripts/testbed/known-splats")
 LOGS = TOP / "build/vm-logs"
+# The build of the harness under test, so that a sanitized one can be tried as well.
+BUILD = os.environ.get("IAA_BUILD", "build/harness")
 KERNELS = ["6.12", "7.3"]
 DRIVERS = ["in-tree", "ours", "none"]
 BOOT_LIMIT = 120  # seconds for a guest to come up and to go down, on an idle machine
@@ -203,6 +205,7 @@ def tail(path, lines):
 def testbed_command(kernel, driver, shape, seconds, splats):
     """The call of scripts/testbed/run that boots a guest of this shape."""
     command = [str(RUN), "--kernel", kernel, "--driver", driver, "--timeout", str(int(seconds))]
+    command += ["--iaa-device", f"{BUILD}/device/iaa-device", "--env", f"IAA_BUILD={BUILD}"]
     for key, values in shape:
         for value in values:
             command += [f"--{key}", value]
@@ -314,6 +317,10 @@ class Guest:
                 self.printer.result(current)
                 current, out = None, None
                 deadline = time.monotonic() + boot_limit
+            elif words[1] == "again":
+                out.close()
+                current, out = None, None
+                self.stopped = True
             elif words[1] == "stop":
                 self.stopped = True
         status = await process.wait()
@@ -524,7 +531,9 @@ def summary(runner, jobs, began):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="tests/vm/run", description="Runs the guest tests. Logs: build/vm-logs."
+        prog="tests/vm/run",
+        description="Runs the guest tests. Logs: build/vm-logs.",
+        epilog="IAA_BUILD=build/asan takes the model and the programs from that build.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="021-zswap, 021, or zswap")
     parser.add_argument("--full", action="store_true", help="the slow tests as well")
