@@ -109,7 +109,7 @@ Code code_of(std::uint32_t entry) {
 
 constexpr std::size_t kDistanceIndices = 512;
 
-// Symbols by distance, as zlib's readers know it: one index per distance up to 256, and one per 128
+// Symbols by distance: one index per distance up to 256, and one per 128
 // above.
 constexpr unsigned distance_index(unsigned distance) {
     return distance <= 256 ? distance - 1 : 256 + ((distance - 1) >> 7);

@@ -28,7 +28,6 @@ using iaa::test::Bytes;
 using iaa::test::require;
 
 constexpr std::size_t kRoom = std::size_t{1} << 14;
-constexpr int kMaxPieces = 4000;
 
 struct Outcome {
     DecodeResult result;
@@ -46,34 +45,38 @@ Outcome at_once(Decoder& decoder, const DecoderState& from, const Bytes& stream,
     return outcome;
 }
 
-// Pieces whose sizes come from the fuzzer; false where it takes too many of them.
-bool in_pieces(Decoder& decoder, const DecoderState& from, const Bytes& stream,
-               FuzzedDataProvider& sizes, Outcome& outcome) {
-    outcome.state = from;
+// Pieces whose sizes come from the fuzzer; when it has no more of them, all the rest in one.
+Outcome in_pieces(Decoder& decoder, const DecoderState& from, const Bytes& stream,
+                  FuzzedDataProvider& sizes) {
+    Outcome outcome{.result = {}, .state = from, .output = {}};
     Bytes room;
     std::uint64_t at = 0;
     std::uint64_t end = 0;
-    for (int piece = 0; piece < kMaxPieces; ++piece) {
-        room.resize(std::min<std::size_t>(sizes.ConsumeIntegralInRange<std::size_t>(0, 600),
-                                          kRoom - outcome.output.size()));
+    while (true) {
+        const bool last = sizes.remaining_bytes() == 0;
+        const std::size_t left = kRoom - outcome.output.size();
+        room.resize(last ? left
+                         : std::min(sizes.ConsumeIntegralInRange<std::size_t>(0, 600), left));
         outcome.result = decoder.decode(outcome.state, {stream, at, end - at}, room, {});
         at += outcome.result.bits_consumed;
         outcome.output.insert(
             outcome.output.end(), room.begin(),
             room.begin() + static_cast<std::ptrdiff_t>(outcome.result.output_size));
-        if (outcome.result.stop == StopReason::kInputEnd && end < stream.size() * 8) {
-            end = std::min<std::uint64_t>(end + sizes.ConsumeIntegralInRange<std::uint64_t>(0, 999),
-                                          stream.size() * 8);
-        } else if (outcome.result.stop != StopReason::kOutputFull ||
-                   outcome.output.size() == kRoom) {
+        const bool more_input =
+            outcome.result.stop == StopReason::kInputEnd && end < stream.size() * 8;
+        const bool more_room =
+            outcome.result.stop == StopReason::kOutputFull && outcome.output.size() < kRoom;
+        if (!more_input && !more_room) {
             outcome.result.bits_consumed = at;
-            return true;
+            return outcome;
         }
-        if (sizes.remaining_bytes() == 0) {
-            end = stream.size() * 8;
+        if (more_input) {
+            end = last ? stream.size() * 8
+                       : std::min<std::uint64_t>(
+                             end + sizes.ConsumeIntegralInRange<std::uint64_t>(0, 999),
+                             stream.size() * 8);
         }
     }
-    return false;
 }
 
 void require_same(const Outcome& pieces, const Outcome& whole) {
@@ -177,10 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
 
     const Outcome whole = at_once(decoder, from, stream, {});
     (void)at_once(decoder, from, stream, options);
-    Outcome pieces;
-    if (in_pieces(decoder, from, stream, sizes, pieces)) {
-        require_same(pieces, whole);
-    }
+    require_same(in_pieces(decoder, from, stream, sizes), whole);
     DecoderState suppressed = from;
     Checksums sums;
     const DecodeResult counted =
