@@ -40,6 +40,8 @@ KEPT_RUNS = 200
 POWER_OFF_SECONDS = 20
 # From QEMU's start until the guest says that it runs.
 BOOT_SECONDS = 300
+MS_RDONLY = 0x1
+MS_REMOUNT = 0x20
 MS_BIND = 0x1000
 
 
@@ -138,6 +140,9 @@ class Run:
         for name, source in (("project", PROJECT), ("run", self.share)):
             (self.host / name).mkdir()
             bind(source, self.host / name)
+        # A guest whose kernel runs wild must not reach the sources.
+        mount("none", self.host / "project", None, MS_REMOUNT | MS_BIND | MS_RDONLY)
+        bind(PROJECT / "build", self.host / "project/build")
         (self.host / "layer").mkdir()
         if self.layer:
             bind(self.layer, self.host / "layer")
