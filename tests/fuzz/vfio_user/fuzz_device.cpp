@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+
+#include "client.h"
+#include "device/model/iaa_device.h"
+#include "device/model/log.h"
+#include "device/model/profile.h"
+
+namespace {
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { (void)std::fclose(file); }
+};
+
+}  // namespace
+
+/// The whole device behind the socket. Descriptors are carried out inline, so that an input does
+/// the same each time.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const std::unique_ptr<std::FILE, CloseFile> kNowhere(std::fopen("/dev/null", "w"));
+    iaa::device::Log log(iaa::device::LogLevel::kDebug, kNowhere.get());
+    iaa::device::IaaDevice::Options options;
+    options.inline_execution = true;
+    const auto profile =
+        iaa::device::Profile::named(size != 0 && (data[0] & 0x80U) != 0 ? "gnr" : "spr");
+    iaa::device::IaaDevice device(profile, log, options);
+    iaa::fuzz::play(device, {data, size});
+    return 0;
+}
