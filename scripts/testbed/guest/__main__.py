@@ -121,7 +121,9 @@ class Run:
             timeout=300,
         )
         if result.returncode:
-            raise SetupError(f"the MOVDIR64B helper cannot be built:\n{result.stdout}{result.stderr}")
+            raise SetupError(
+                f"the MOVDIR64B helper cannot be built:\n{result.stdout}{result.stderr}"
+            )
         built.touch()
         return built
 
@@ -168,7 +170,8 @@ class Run:
             if name in os.environ:
                 environment[name] = os.environ[name]
         exports = [
-            f"export {name}={shlex.quote(value)}" for name, value in (environment | options.environment).items()
+            f"export {name}={shlex.quote(value)}"
+            for name, value in (environment | options.environment).items()
         ]
         words = " ".join(shlex.quote(word) for word in options.command)
         if options.interactive:
@@ -179,7 +182,9 @@ class Run:
 
     def forget_old_runs(self) -> None:
         """Keeps build/vm-logs from growing for ever; runs that have not ended are left alone."""
-        results = sorted(self.folder.parent.glob("*/result.json"), key=lambda path: path.stat().st_mtime)
+        results = sorted(
+            self.folder.parent.glob("*/result.json"), key=lambda path: path.stat().st_mtime
+        )
         for path in results[:-KEPT_RUNS]:
             shutil.rmtree(path.parent, ignore_errors=True)
 
@@ -212,7 +217,9 @@ class Run:
         if not binary.is_absolute():
             binary = PROJECT / binary
         if not os.access(binary, os.X_OK):
-            raise SetupError(f"there is no {binary}: build it (make harness), or name one with --iaa-device")
+            raise SetupError(
+                f"there is no {binary}: build it (make harness), or name one with --iaa-device"
+            )
         if options.trace:
             pathlib.Path(options.trace).mkdir(parents=True, exist_ok=True)
         waiting = []
@@ -220,8 +227,13 @@ class Run:
             arguments = [str(binary), "--socket", machine.device_socket(index)]
             arguments += ["--control", machine.control_socket(index)]
             if options.trace:
-                arguments += ["--trace", str(pathlib.Path(options.trace).resolve() / f"device-{index}.trace")]
-            child = self.start(f"iaa-device {index}", arguments + list(device.arguments), f"device-{index}.log")
+                arguments += [
+                    "--trace",
+                    str(pathlib.Path(options.trace).resolve() / f"device-{index}.trace"),
+                ]
+            child = self.start(
+                f"iaa-device {index}", arguments + list(device.arguments), f"device-{index}.log"
+            )
             self.devices.append(child)
             waiting.append((child, self.folder / machine.device_socket(index)))
             waiting.append((child, self.folder / machine.control_socket(index)))
@@ -258,7 +270,9 @@ class Run:
         if word == "boot":
             self.boots = int(rest)
             if self.boots > self.options.reboots + 1:
-                raise Failure(NO_STATUS, f"the guest has rebooted {self.boots - 1} times{self.log_tail()}")
+                raise Failure(
+                    NO_STATUS, f"the guest has rebooted {self.boots - 1} times{self.log_tail()}"
+                )
         elif word == "ready":
             self.ready_after = time.monotonic() - self.started
         elif word == "failed":
@@ -292,7 +306,11 @@ class Run:
         panicked_at = None
         while not qemu.ended():
             now = time.monotonic()
-            for child in [child for child in self.children if child is not qemu and child.pidfd >= 0 and child.ended()]:
+            for child in [
+                child
+                for child in self.children
+                if child is not qemu and child.pidfd >= 0 and child.ended()
+            ]:
                 self.child_ended(child)
             if self.interrupted is not None:
                 name = signal.Signals(self.interrupted).name
@@ -305,12 +323,14 @@ class Run:
             if panicked_at is not None and now - panicked_at > 3:
                 raise Failure(NO_STATUS, "the guest's kernel panicked")
             if self.status_at is not None and now - self.status_at > POWER_OFF_SECONDS:
-                say(f"the guest has not powered off {POWER_OFF_SECONDS} s after its command: ending it")
+                say(f"the guest is not off {POWER_OFF_SECONDS} s after its command: ending it")
                 return
             if self.status_at is None and options.timeout and now - self.started > options.timeout:
                 raise Failure(DEADLINE, self.deadline_message())
             if self.boots == 0 and now - self.started > BOOT_SECONDS:
-                raise Failure(DEADLINE, f"the guest has not booted within {BOOT_SECONDS} s{self.log_tail()}")
+                raise Failure(
+                    DEADLINE, f"the guest has not booted within {BOOT_SECONDS} s{self.log_tail()}"
+                )
             self.serve(0.25)
         self.watch_log()
         # What is still in the sockets.
@@ -331,14 +351,18 @@ class Run:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.qemu.process.wait(1)
             if self.status_at is None and not self.qemu.ended():
-                raise Failure(NO_STATUS, f"{child.name} {child.how_it_ended()} in mid-run{child.last_words()}")
+                raise Failure(
+                    NO_STATUS, f"{child.name} {child.how_it_ended()} in mid-run{child.last_words()}"
+                )
             return
         if self.status_at is not None and child.process.returncode == 0:
             return
         text = f"{child.name} {child.how_it_ended()} in mid-run"
         self.dead_devices.append(text)
         if not self.options.device_may_die:
-            raise Failure(DEVICE_DIED, f"{text}: its guest would wait for it for ever{child.last_words()}")
+            raise Failure(
+                DEVICE_DIED, f"{text}: its guest would wait for it for ever{child.last_words()}"
+            )
         say(f"{text}; going on without it, as --device-may-die says")
 
     def deadline_message(self) -> str:
@@ -350,7 +374,9 @@ class Run:
         # What the kernel says from here on is an answer, not a complaint.
         self.judged_bytes = len(self.log_text())
         self.ask_for_stacks()
-        return f"the deadline of {self.options.timeout:g} s passed and the guest was ended; {at}{tail}"
+        return (
+            f"the deadline of {self.options.timeout:g} s passed and the guest was ended; {at}{tail}"
+        )
 
     def ask_for_stacks(self) -> None:
         """An NMI makes the kernel say where its CPUs are, into its log."""
@@ -380,7 +406,9 @@ class Run:
 
     def log_tail(self, lines: int = 15) -> str:
         tail = self.log_text().splitlines()[-lines:]
-        return "; the kernel's last words:" + "".join(f"\n  | {line}" for line in tail) if tail else ""
+        return (
+            "; the kernel's last words:" + "".join(f"\n  | {line}" for line in tail) if tail else ""
+        )
 
     def verdict(self, failure: Failure | None) -> int:
         """The exit status; says what is wrong, and leaves result.json."""
@@ -402,13 +430,18 @@ class Run:
         elif self.command_status is None:
             assert self.qemu is not None
             status = NO_STATUS
-            reason = f"the guest ended without giving an exit status (QEMU {self.qemu.how_it_ended()})"
+            reason = (
+                f"the guest ended without giving an exit status (QEMU {self.qemu.how_it_ended()})"
+            )
             if self.panicked:
                 reason = "the guest's kernel panicked"
             elif not bad:
                 reason += self.qemu.last_words() + self.log_tail()
         elif bad:
-            status, reason = SPLAT, f"the command's exit status was {self.command_status}, but the kernel complained"
+            status, reason = (
+                SPLAT,
+                f"the command's exit status was {self.command_status}, but the kernel complained",
+            )
         else:
             status, reason = self.command_status, ""
         for name, count in excused.items():
@@ -465,7 +498,10 @@ class Run:
                 self.open_streams(stack)
                 self.start_qemu()
                 if self.options.verbose:
-                    say(f"{self.kernel.release} on {self.accelerator}, logs in {self.folder.relative_to(PROJECT)}")
+                    say(
+                        f"{self.kernel.release} on {self.accelerator}, "
+                        f"logs in {self.folder.relative_to(PROJECT)}"
+                    )
                 try:
                     self.loop()
                 except Failure as caught:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Whether KVM really works here: a device file that opens proves nothing, a kernel that boots does."""
+"""Whether KVM really works here.
+
+A device file that opens proves nothing; a kernel that boots does.
+"""
 
 import fcntl
 import os
@@ -55,7 +58,8 @@ def probe(kernel: Kernel) -> str:
         process = subprocess.Popen(
             [
                 "qemu-system-x86_64", "-accel", "kvm", "-cpu", "host", "-smp", "2", "-m", "256M",
-                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio",
+                "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                "-serial", "stdio",
                 "-kernel", str(kernel.image), "-append", "console=ttyS0 panic=-1",
             ],
             stdin=subprocess.DEVNULL,

@@ -180,7 +180,9 @@ class Lines:
 class Terminal:
     """A guest's console on our terminal: one socket for both directions."""
 
-    def __init__(self, selector: selectors.BaseSelector, path: pathlib.Path, source: int, target: int):
+    def __init__(
+        self, selector: selectors.BaseSelector, path: pathlib.Path, source: int, target: int
+    ):
         self.selector = selector
         self.source = source
         self.target = target

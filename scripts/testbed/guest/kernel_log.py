@@ -57,17 +57,19 @@ TRIGGERS = [
 ]
 # What belongs to a report once it has begun.
 BODY = re.compile(
-    r"""-*\[\ (?:cut\ here|end\ )|\s|<[/A-Z]|Call\ Trace|CPU:|CPU\#|PID:|Tainted|Hardware\ name|Workqueue:
-    |RIP:|RSP:|RAX:|RDX:|RBP:|R\d\d:|R[A-Z0-9]{2}:|FS:|CS:|CR2:|CR3:|DR\d|PKRU|EFLAGS|Code:|Modules\ linked
-    |\[last\ unloaded|\?|[\w.]+\+0x|\(detected|NMI\ backtrace|Sending\ NMI|task:|Unloaded\ tainted
-    |---|\#PF:|PGD|Oops|BUG|WARNING|Kernel\ panic|Kernel\ Offset|note:|irq\ event|hardirqs|softirqs
-    |\#\d|locks\ held|other\ info|stack\ backtrace|but\ task|which\ lock|Possible|the\ existing|Showing|\d+\ lock
-    |Memory\ state|flags:|page_type|raw:|page\ dumped|Allocated\ by|Freed\ by|The\ buggy|rcu:|kfence|KFENCE
-    |$""",
+    r"""-*\[\ (?:cut\ here|end\ )|\s|<[/A-Z]|Call\ Trace|CPU:|CPU\#|PID:|Tainted|Hardware\ name
+    |Workqueue:|RIP:|RSP:|RAX:|RDX:|RBP:|R\d\d:|R[A-Z0-9]{2}:|FS:|CS:|CR2:|CR3:|DR\d|PKRU|EFLAGS
+    |Code:|Modules\ linked|\[last\ unloaded|\?|[\w.]+\+0x|\(detected|NMI\ backtrace|Sending\ NMI
+    |task:|Unloaded\ tainted|---|\#PF:|PGD|Oops|BUG|WARNING|Kernel\ panic|Kernel\ Offset|note:
+    |irq\ event|hardirqs|softirqs|\#\d|locks\ held|other\ info|stack\ backtrace|but\ task
+    |which\ lock|Possible|the\ existing|Showing|\d+\ lock|Memory\ state|flags:|page_type|raw:|page\ dumped
+    |Allocated\ by|Freed\ by|The\ buggy|rcu:|kfence|KFENCE|$""",
     re.VERBOSE,
 )
 # Signs that a report may hold further down; any other sign begins one of its own.
-INNER = re.compile(r"Oops: |Call Trace:|(?:.*: )?(?:Oops|invalid opcode|divide error): |watchdog: BUG: ")
+INNER = re.compile(
+    r"Oops: |Call Trace:|(?:.*: )?(?:Oops|invalid opcode|divide error): |watchdog: BUG: "
+)
 END = re.compile(r"-+\[ end (?:trace|Kernel panic)")
 # What no guest comes back from, so that nobody waits for the deadline.
 FATAL = re.compile(r"Kernel panic - not syncing|Attempted to kill init|end Kernel panic")
@@ -155,8 +157,14 @@ def read_known(path: pathlib.Path) -> dict[str, Known]:
             kernels = tuple(section["kernel"].split())
             pattern = re.compile(section["match"].replace("\n", ""), re.DOTALL)
             driver = section["driver"].strip()
-            if not section["why"].strip() or not kernels or driver not in ("in-tree", "ours", "any"):
-                raise SetupError(f"{path}: [{name}] needs a kernel, a reason, and driver in-tree, ours or any")
+            if (
+                not section["why"].strip()
+                or not kernels
+                or driver not in ("in-tree", "ours", "any")
+            ):
+                raise SetupError(
+                    f"{path}: [{name}] needs a kernel, a reason, and driver in-tree, ours or any"
+                )
             known[name] = Known(name, kernels, driver, pattern, " ".join(section["why"].split()))
     except (OSError, configparser.Error, re.error, KeyError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error
@@ -164,14 +172,22 @@ def read_known(path: pathlib.Path) -> dict[str, Known]:
 
 
 def judge(
-    text: str, release: str, known: dict[str, Known], allowed: collections.abc.Sequence[str], driver: str
+    text: str,
+    release: str,
+    known: dict[str, Known],
+    allowed: collections.abc.Sequence[str],
+    driver: str,
 ) -> list[Splat]:
     """The log's reports, those that an allowed name covers marked with it."""
     for name in allowed:
         if name not in known:
             names = ", ".join(sorted(known)) or "none"
-            raise SetupError(f"--allow-splat {name}: no such name in known-splats (there are: {names})")
+            raise SetupError(
+                f"--allow-splat {name}: no such name in known-splats (there are: {names})"
+            )
     splats = find_splats(text)
     for splat in splats:
-        splat.excused_by = next((name for name in allowed if known[name].covers(splat, release, driver)), None)
+        splat.excused_by = next(
+            (name for name in allowed if known[name].covers(splat, release, driver)), None
+        )
     return splats

@@ -26,16 +26,27 @@ class Kernel:
 def find(version: str) -> Kernel:
     """Resolves '6.12', or a whole release, to the installed kernel."""
     releases = sorted(path.name for path in MODULES.iterdir() if (path / "kernel").is_dir())
-    found = [name for name in releases if name == version or name.startswith((version + ".", version + "-"))]
+    found = [
+        name
+        for name in releases
+        if name == version or name.startswith((version + ".", version + "-"))
+    ]
     if len(found) != 1:
-        raise SetupError(f"--kernel {version} matches {found or 'none'} of the root's kernels: {', '.join(releases)}")
+        raise SetupError(
+            f"--kernel {version} matches {found or 'none'} of the root's kernels: "
+            + ", ".join(releases)
+        )
     for image in (MODULES / found[0] / "vmlinuz", pathlib.Path("/boot") / f"vmlinuz-{found[0]}"):
         if image.is_file():
             return Kernel(found[0], image)
-    raise SetupError(f"kernel {found[0]} has no vmlinuz in the root: make the root anew (scripts/testbed/root)")
+    raise SetupError(
+        f"kernel {found[0]} has no vmlinuz in the root: make the root anew (scripts/testbed/root)"
+    )
 
 
-def modules_layer(kernel: Kernel, modules: list[pathlib.Path], cache: pathlib.Path) -> pathlib.Path | None:
+def modules_layer(
+    kernel: Kernel, modules: list[pathlib.Path], cache: pathlib.Path
+) -> pathlib.Path | None:
     """A file system layer that holds `modules` in updates/ and the indexes that know them.
 
     It goes above the root in the guest, so that modprobe there finds the modules as it would on a
@@ -73,7 +84,9 @@ def make_layer(kernel: Kernel, modules: list[pathlib.Path], layer: pathlib.Path)
     for name in DEPMOD_INPUTS:
         shutil.copy(installed / name, tree / name)
     (tree / "kernel").symlink_to(installed / "kernel")
-    result = subprocess.run(["depmod", "-b", new, kernel.release], capture_output=True, text=True, timeout=120)
+    result = subprocess.run(
+        ["depmod", "-b", new, kernel.release], capture_output=True, text=True, timeout=120
+    )
     if result.returncode:
         raise SetupError(f"depmod for {kernel.release} failed:\n{result.stdout}{result.stderr}")
     # Left in place, these would hide the root's own.
@@ -85,6 +98,8 @@ def make_layer(kernel: Kernel, modules: list[pathlib.Path], layer: pathlib.Path)
 
 
 def forget_old(cache: pathlib.Path, keep: int) -> None:
-    layers = sorted((path for path in cache.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    layers = sorted(
+        (path for path in cache.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime
+    )
     for path in layers[:-keep]:
         shutil.rmtree(path, ignore_errors=True)

@@ -38,13 +38,13 @@ def kernel_arguments(options: Options) -> str:
         "rootfstype=virtiofs",
         "ro",
         "init=/testbed/guest-init",
-        # Without -no-reboot's reach, a panic must not become a reboot: the runner sees it in the log.
+        # A panic must not become a reboot; the runner sees it in the log.
         "panic=-1" if not options.reboots else "panic=0",
         "loglevel=7",
         # Emulated CPUs have no use for them, and they cost boot time.
         "mitigations=off",
         "random.trust_cpu=on",
-        # On a busy host an emulated CPU may stand still for seconds, which is none of the kernel's fault.
+        # On a busy host an emulated CPU stands still for seconds: none of the kernel's fault.
         "no_timer_check",
         "tsc=nowatchdog",
         "watchdog_thresh=20",
@@ -62,7 +62,10 @@ def memory(options: Options) -> list[str]:
     for index, node in enumerate(options.nodes):
         words = [f"node,nodeid={index}"]
         if node.memory_mib:
-            arguments += ["-object", f"memory-backend-memfd,id=mem{index},size={node.memory_mib}M,share=on"]
+            arguments += [
+                "-object",
+                f"memory-backend-memfd,id=mem{index},size={node.memory_mib}M,share=on",
+            ]
             words.append(f"memdev=mem{index}")
         words += [f"cpus={cpu}" for cpu in expand_cpus(node.cpus)]
         arguments += ["-numa", ",".join(words)]
@@ -81,7 +84,7 @@ class Place:
 
 
 def places(options: Options) -> list[Place]:
-    """A slot of pcie.0, or a root port on a root bus of its node: only a bridge may sit on those."""
+    """A slot of pcie.0, or a root port on its node's root bus: only bridges may sit on those."""
     found, next_slot, ports = [], FIRST_DEVICE_SLOT, {}
     for index, device in enumerate(options.devices):
         if device.node is None:
@@ -91,7 +94,15 @@ def places(options: Options) -> list[Place]:
             port = ports.get(device.node, 0)
             ports[device.node] = port + 1
             root = f"0000:{root_bus_number(device.node):02x}"
-            found.append(Place(f"port{index}", 0, f"pci{root}/{root}:{port:02x}.0/0000:??:00.0", device.node, port))
+            found.append(
+                Place(
+                    f"port{index}",
+                    0,
+                    f"pci{root}/{root}:{port:02x}.0/0000:??:00.0",
+                    device.node,
+                    port,
+                )
+            )
     return found
 
 
@@ -100,7 +111,7 @@ def root_bus_number(node: int) -> int:
 
 
 def devices(options: Options) -> list[str]:
-    """The model's functions, below a root bus of the node where one is named, and their control ports."""
+    """The model's functions, each where its place is, and their control ports."""
     arguments, roots = [], set()
     for index, (device, place) in enumerate(zip(options.devices, places(options), strict=True)):
         if place.node is not None:
@@ -110,7 +121,9 @@ def devices(options: Options) -> list[str]:
                 number = root_bus_number(place.node)
                 bridge = f"pxb-pcie,id={root},bus=pcie.0,bus_nr={number},numa_node={place.node}"
                 arguments += ["-device", bridge]
-            port = f"pcie-root-port,id={place.bus},bus={root},chassis={index + 1},addr={place.port:#x}"
+            port = (
+                f"pcie-root-port,id={place.bus},bus={root},chassis={index + 1},addr={place.port:#x}"
+            )
             arguments += ["-device", port]
         function = {
             "driver": "vfio-user-pci",
@@ -121,8 +134,14 @@ def devices(options: Options) -> list[str]:
             **dict(device.properties),
         }
         arguments += ["-device", json.dumps(function)]
-        arguments += ["-chardev", f"socket,id=control{index},path={control_socket(index)},reconnect-ms=500"]
-        arguments += ["-device", f"virtserialport,bus=ports.0,chardev=control{index},name=iaa.ctl.{index}"]
+        arguments += [
+            "-chardev",
+            f"socket,id=control{index},path={control_socket(index)},reconnect-ms=500",
+        ]
+        arguments += [
+            "-device",
+            f"virtserialport,bus=ports.0,chardev=control{index},name=iaa.ctl.{index}",
+        ]
     return arguments
 
 
@@ -134,7 +153,10 @@ def streams(options: Options) -> list[str]:
     # Port 0 is the console's by definition.
     for number, name in enumerate(STREAMS, 1):
         arguments += ["-chardev", f"socket,id={name},path={name}"]
-        arguments += ["-device", f"virtserialport,bus=ports.0,nr={number},chardev={name},name=testbed.{name}"]
+        arguments += [
+            "-device",
+            f"virtserialport,bus=ports.0,nr={number},chardev={name},name=testbed.{name}",
+        ]
     return arguments
 
 
@@ -142,7 +164,7 @@ def command_line(options: Options, kernel: Kernel, accelerator: str) -> list[str
     if accelerator == "kvm":
         processor = ["-accel", "kvm", "-cpu", "host"]
     else:
-        # Vendor: "max" says AMD, which takes other paths in DMA mapping than the device's own hosts.
+        # "max" says AMD, which takes other paths in DMA mapping than the device's own hosts.
         processor = ["-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel,la57=off"]
     arguments = [
         "qemu-system-x86_64",

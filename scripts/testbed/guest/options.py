@@ -156,7 +156,11 @@ def build_parser() -> Parser:
         help="one NUMA node: cpus=0-1+4,memory=512M; either may be left out; repeatable",
     )
     machine.add_argument(
-        "--append", action="append", default=[], metavar="WORDS", help="add to the kernel's command line"
+        "--append",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help="add to the kernel's command line",
     )
     machine.add_argument("--accel", choices=("auto", "kvm", "tcg"), default="auto")
     machine.add_argument(
@@ -172,7 +176,10 @@ def build_parser() -> Parser:
         help="one device with options for iaa-device; node=N and qemu:NAME=VALUE are also taken",
     )
     device.add_argument(
-        "--iaa-device", default="build/harness/device/iaa-device", metavar="PATH", help="the model to run"
+        "--iaa-device",
+        default="build/harness/device/iaa-device",
+        metavar="PATH",
+        help="the model to run",
     )
     device.add_argument("--trace", metavar="DIR", help="record each device's descriptors in DIR")
     device.add_argument(
@@ -184,7 +191,11 @@ def build_parser() -> Parser:
         "--autoprobe", action="store_true", help="let idxd configure and bind by itself as it loads"
     )
     guest.add_argument(
-        "--env", action="append", default=[], metavar="NAME[=VALUE]", help="a variable for the command"
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="a variable for the command",
     )
     guest.add_argument(
         "--reboots", type=int, default=0, metavar="N", help="reboots that the command may make"
@@ -225,7 +236,9 @@ def even_nodes(count: int, cpus: int, memory_mib: int) -> list[Node]:
 def check_nodes(nodes: list[Node], cpus: int) -> None:
     owned = [cpu for node in nodes for cpu in expand_cpus(node.cpus)]
     if sorted(owned) != list(range(cpus)):
-        raise UsageError(f"the nodes must hold each of the CPUs 0 to {cpus - 1} once, not {sorted(owned)}")
+        raise UsageError(
+            f"the nodes must hold each of the CPUs 0 to {cpus - 1} once, not {sorted(owned)}"
+        )
     if not any(node.cpus and node.memory_mib for node in nodes):
         raise UsageError("one node at least needs both CPUs and memory")
     if len(nodes) > MAX_NODES:
@@ -238,7 +251,9 @@ def parse(arguments: list[str]) -> Options:
     if nodes and (given.numa is not None or given.memory):
         raise UsageError("--node says where the memory is: not together with --numa or --memory")
     if nodes:
-        cpus = sum(len(expand_cpus(node.cpus)) for node in nodes) if given.smp is None else given.smp
+        cpus = (
+            sum(len(expand_cpus(node.cpus)) for node in nodes) if given.smp is None else given.smp
+        )
         memory = sum(node.memory_mib for node in nodes)
     else:
         cpus = max(2, given.numa or 0) if given.smp is None else given.smp

@@ -17,7 +17,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Child:
     """A process of the testbed: its output goes to a file, and it dies with the runner."""
 
-    def __init__(self, name: str, arguments: list[str], log: pathlib.Path, cwd: pathlib.Path, pass_fds=()):
+    def __init__(
+        self, name: str, arguments: list[str], log: pathlib.Path, cwd: pathlib.Path, pass_fds=()
+    ):
         self.name = name
         self.log = log
         runner = os.getpid()
@@ -41,7 +43,9 @@ class Child:
                     preexec_fn=follow_runner,
                 )
             except OSError as error:
-                raise SetupError(f"cannot start {name}: {arguments[0]}: {error.strerror}") from error
+                raise SetupError(
+                    f"cannot start {name}: {arguments[0]}: {error.strerror}"
+                ) from error
         self.pidfd = os.pidfd_open(self.process.pid)
 
     def ended(self) -> bool:
@@ -86,7 +90,11 @@ def wait_for_sockets(children: list[tuple[Child, pathlib.Path]], patience: float
     for child, path in children:
         while not path.is_socket():
             if child.ended():
-                raise SetupError(f"{child.name} {child.how_it_ended()} before it was ready{child.last_words()}")
+                raise SetupError(
+                    f"{child.name} {child.how_it_ended()} before it was ready{child.last_words()}"
+                )
             if time.monotonic() >= end:
-                raise SetupError(f"{child.name} has not made {path} within {patience:.0f} s{child.last_words()}")
+                raise SetupError(
+                    f"{child.name} has not made {path} within {patience:.0f} s{child.last_words()}"
+                )
             time.sleep(0.01)

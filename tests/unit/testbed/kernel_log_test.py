@@ -97,9 +97,16 @@ class FindSplats(unittest.TestCase):
                 self.assertEqual(found[0].number, CALM.count("\n") + 1)
 
     def test_a_sign_is_seen_without_a_timestamp_and_with_a_caller(self):
-        for prefix in ("", "[    5.000000][  T123] ", "[    5.000000][    C1] ", "<4>[    5.000000] "):
+        for prefix in (
+            "",
+            "[    5.000000][  T123] ",
+            "[    5.000000][    C1] ",
+            "<4>[    5.000000] ",
+        ):
             with self.subTest(prefix):
-                self.assertEqual(len(kernel_log.find_splats(f"{prefix}WARNING: CPU: 0 PID: 1 at a.c:1\n")), 1)
+                self.assertEqual(
+                    len(kernel_log.find_splats(f"{prefix}WARNING: CPU: 0 PID: 1 at a.c:1\n")), 1
+                )
 
     def test_a_warning_is_one_report_from_cut_to_end(self):
         found = kernel_log.find_splats(CALM + WARNING + CALM)
@@ -118,17 +125,27 @@ class FindSplats(unittest.TestCase):
 
     def test_one_sign_does_not_swallow_another_inside_a_report(self):
         cut = WARNING.splitlines(keepends=True)
-        text = "".join(cut[:7]) + "[ 10.5] BUG: KASAN: double-free in foo+0x1/0x2\n" + "".join(cut[7:])
+        text = (
+            "".join(cut[:7]) + "[ 10.5] BUG: KASAN: double-free in foo+0x1/0x2\n" + "".join(cut[7:])
+        )
         titles = [splat.title for splat in kernel_log.find_splats(text)]
         self.assertIn("BUG: KASAN: double-free in foo+0x1/0x2", titles)
 
     def test_what_comes_after_a_report_is_not_in_it(self):
-        found = kernel_log.find_splats("[ 1.0] UBSAN: array-index-out-of-bounds in a.c:1:1\n" + CALM)
+        found = kernel_log.find_splats(
+            "[ 1.0] UBSAN: array-index-out-of-bounds in a.c:1:1\n" + CALM
+        )
         self.assertEqual(found[0].lines, ["UBSAN: array-index-out-of-bounds in a.c:1:1"])
 
 
 class Judge(unittest.TestCase):
-    RULE = "[rule]\nkernel = 7.3.*\ndriver = in-tree\nmatch = WARNING: [\\s\\S]*crypto_register_alg\nwhy = a reason\n"
+    RULE = """\
+[rule]
+kernel = 7.3.*
+driver = in-tree
+match = WARNING: [\\s\\S]*crypto_register_alg
+why = a reason
+"""
 
     def judge(self, text, release="7.3.4", allowed=("rule",), driver="in-tree"):
         return kernel_log.judge(text, release, known(self.RULE), list(allowed), driver)

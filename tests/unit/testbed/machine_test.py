@@ -24,7 +24,11 @@ def values(arguments, option):
 
 class Machine(unittest.TestCase):
     def test_memory_is_shared_whatever_its_layout(self):
-        for words in ((), ("--numa", "2"), ("--node", "cpus=0,memory=512M", "--node", "cpus=1", "--node", "memory=1G")):
+        for words in (
+            (),
+            ("--numa", "2"),
+            ("--node", "cpus=0,memory=512M", "--node", "cpus=1", "--node", "memory=1G"),
+        ):
             objects = values(command(*words), "-object")
             self.assertTrue(objects)
             for text in objects:
@@ -36,23 +40,33 @@ class Machine(unittest.TestCase):
 
     def test_devices_are_in_order_and_each_has_its_control_port(self):
         arguments = command("--devices", "3")
-        functions = [json.loads(text) for text in values(arguments, "-device") if text.startswith("{")]
+        functions = [
+            json.loads(text) for text in values(arguments, "-device") if text.startswith("{")
+        ]
         self.assertEqual([function["id"] for function in functions], ["iaa0", "iaa1", "iaa2"])
         addresses = [int(function["addr"], 16) for function in functions]
         self.assertEqual(addresses, sorted(set(addresses)))
         for index in range(3):
             self.assertIn(
-                f"virtserialport,bus=ports.0,chardev=control{index},name=iaa.ctl.{index}", values(arguments, "-device")
+                f"virtserialport,bus=ports.0,chardev=control{index},name=iaa.ctl.{index}",
+                values(arguments, "-device"),
             )
 
     def test_a_devices_node_is_that_of_its_root_bus(self):
-        arguments = command("--numa", "2", "--device", "node=1", "--device", "node=1 --wqs 1", "--device", "node=0")
+        arguments = command(
+            "--numa", "2", "--device", "node=1", "--device", "node=1 --wqs 1", "--device", "node=0"
+        )
         devices = values(arguments, "-device")
         self.assertEqual(len([text for text in devices if text.startswith("pxb-pcie")]), 2)
-        self.assertTrue(any(text.startswith("pxb-pcie,id=node1,") and "numa_node=1" in text for text in devices))
+        self.assertTrue(
+            any(text.startswith("pxb-pcie,id=node1,") and "numa_node=1" in text for text in devices)
+        )
         functions = [json.loads(text) for text in devices if text.startswith("{")]
         ports = [text.split(",") for text in devices if text.startswith("pcie-root-port")]
-        self.assertEqual([port[1:3] for port in ports], [["id=port0", "bus=node1"], ["id=port1", "bus=node1"], ["id=port2", "bus=node0"]])
+        self.assertEqual(
+            [port[1:3] for port in ports],
+            [["id=port0", "bus=node1"], ["id=port1", "bus=node1"], ["id=port2", "bus=node0"]],
+        )
         self.assertEqual([f["bus"] for f in functions], ["port0", "port1", "port2"])
 
     def test_a_panic_never_reboots_unasked(self):
@@ -62,7 +76,9 @@ class Machine(unittest.TestCase):
         self.assertIn("panic=0", values(arguments, "-append")[0])
 
     def test_what_the_person_adds_comes_last(self):
-        arguments = command("--append", "a=1", "--append", "b=2 c", "--qemu-arg=-foo", "--qemu-arg", "bar")
+        arguments = command(
+            "--append", "a=1", "--append", "b=2 c", "--qemu-arg=-foo", "--qemu-arg", "bar"
+        )
         self.assertEqual(arguments[-2:], ["-foo", "bar"])
         self.assertTrue(values(arguments, "-append")[0].endswith(" a=1 b=2 c"))
 

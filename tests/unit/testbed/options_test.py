@@ -16,11 +16,17 @@ def parse(*words, command=("true",)):
 class Options(unittest.TestCase):
     def test_defaults(self):
         got = parse()
-        self.assertEqual((got.kernel, got.cpus, got.memory_mib, got.nodes, got.devices), ("7.3", 2, 1024, [], []))
-        self.assertEqual((got.driver, got.autoprobe, got.timeout, got.reboots), ("ours", False, 180, 0))
+        self.assertEqual(
+            (got.kernel, got.cpus, got.memory_mib, got.nodes, got.devices), ("7.3", 2, 1024, [], [])
+        )
+        self.assertEqual(
+            (got.driver, got.autoprobe, got.timeout, got.reboots), ("ours", False, 180, 0)
+        )
 
     def test_the_command_keeps_its_own_options(self):
-        self.assertEqual(parse(command=("ls", "--kernel", "-l", "a b")).command, ["ls", "--kernel", "-l", "a b"])
+        self.assertEqual(
+            parse(command=("ls", "--kernel", "-l", "a b")).command, ["ls", "--kernel", "-l", "a b"]
+        )
 
     def test_even_nodes_hold_every_cpu_and_all_memory(self):
         nodes = parse("--numa", "3", "--smp", "8", "--memory", "1000M").nodes
@@ -29,17 +35,28 @@ class Options(unittest.TestCase):
 
     def test_nodes_without_cpus_or_memory(self):
         got = parse("--node", "cpus=0+2,memory=512M", "--node", "cpus=1", "--node", "memory=1G")
-        self.assertEqual([(n.cpus, n.memory_mib) for n in got.nodes], [("0+2", 512), ("1", 0), ("", 1024)])
+        self.assertEqual(
+            [(n.cpus, n.memory_mib) for n in got.nodes], [("0+2", 512), ("1", 0), ("", 1024)]
+        )
         self.assertEqual((got.cpus, got.memory_mib), (3, 1536))
 
     def test_device_options(self):
-        got = parse("--numa", "2", "--devices", "1", "--device", "--profile gnr node=1 qemu:x-foo=on --wqs 4")
+        got = parse(
+            "--numa",
+            "2",
+            "--devices",
+            "1",
+            "--device",
+            "--profile gnr node=1 qemu:x-foo=on --wqs 4",
+        )
         self.assertEqual(len(got.devices), 2)
         self.assertEqual(got.devices[1].arguments, ("--profile", "gnr", "--wqs", "4"))
         self.assertEqual((got.devices[1].node, got.devices[1].properties), (1, (("x-foo", True),)))
 
     def test_environment(self):
-        self.assertEqual(parse("--env", "A=b c=d", "--env", "SURELY_NOT_SET").environment, {"A": "b c=d"})
+        self.assertEqual(
+            parse("--env", "A=b c=d", "--env", "SURELY_NOT_SET").environment, {"A": "b c=d"}
+        )
 
     def test_interactive_needs_no_command_and_no_deadline(self):
         got = options.parse(["--interactive"])
