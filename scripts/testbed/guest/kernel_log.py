@@ -49,6 +49,8 @@ TRIGGERS = [
         r"usercopy: Kernel memory",
         r"Unable to handle kernel",
         r"unregister_netdevice: waiting",
+        r".* invoked oom-killer: ",
+        r".*: page allocation failure: order:",
         r"module .*: .*(?:disagrees about version|Unknown symbol)",
         r"failed to validate module .* BTF",
         r"BPF: .*Invalid",

@@ -72,6 +72,8 @@ SIGNS = [
     "alg: acomp: compression failed on test 1 for deflate-iaa: ret=22",
     "DMA-API: idxd 0000:00:08.0: device driver frees DMA memory with different size",
     "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+    "memhog invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
+    "kswapd0: page allocation failure: order:0, mode:0x800(GFP_NOWAIT), nodemask=(null)",
     "unchecked MSR access error: RDMSR from 0x123",
     "sysfs: cannot create duplicate filename '/bus/dsa/drivers/crypto'",
     "failed to validate module [iaa_crypto] BTF: -22",
