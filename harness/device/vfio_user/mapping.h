@@ -22,7 +22,8 @@ class Mapping {
     Mapping(Mapping&&) = delete;
     Mapping& operator=(Mapping&&) = delete;
 
-    /// The caller has checked that the range lies inside the mapping and is allowed.
+    /// The caller has checked that the range lies inside the mapping and is allowed. Accesses that
+    /// overlap give whatever mix the guest has asked for by starting both.
     [[nodiscard]] bool read(std::uint64_t offset, std::span<std::byte> out) noexcept;
     [[nodiscard]] bool write(std::uint64_t offset, std::span<const std::byte> in) noexcept;
     /// One byte, after everything that was written before it.

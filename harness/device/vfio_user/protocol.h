@@ -119,8 +119,8 @@ struct DmaAccess {
 };
 static_assert(sizeof(DmaAccess) == 16);
 
-/// Where QEMU's client has the data of a DMA message: its count is 32 bits wide, so data begins 4
-/// bytes early, and 4 bytes of padding follow it.
+/// Where QEMU's client had the data of a DMA message at first: its count was 32 bits wide, so that
+/// data began 4 bytes early, and 4 bytes of padding followed it. 11.1 keeps to the specification.
 inline constexpr std::size_t kShortDmaDataOffset = 12;
 
 inline constexpr std::uint32_t kMaxMessageFds = 16;

@@ -37,6 +37,10 @@ constexpr unsigned kTransferIdBits = 5;
 /// the low half sees a transfer of nothing.
 constexpr std::uint64_t kProbeCount = 1ULL << 32;
 
+/// Of data in one DMA message. QEMU does not look how much of a reply the socket took; what fits
+/// into one segment of a UNIX socket is taken whole or not at all.
+constexpr std::size_t kMaxDmaData = 32U << 10;
+
 std::size_t message_limit(const ServerOptions& options) {
     return sizeof(Header) + sizeof(DmaAccess) + static_cast<std::size_t>(options.max_transfer);
 }
@@ -529,7 +533,8 @@ bool Session::message_read(std::uint64_t iova, std::span<std::byte> out,
     if (!find_layout(iova)) return false;
     while (!out.empty()) {
         if (cancelled.load()) return false;
-        const auto part = out.first(std::min<std::size_t>(out.size(), limits_.max_transfer));
+        const auto part =
+            out.first(std::min({out.size(), kMaxDmaData, std::size_t{limits_.max_transfer}}));
         const auto result = transfer(Command::kDmaRead, iova, part.size(), part, {});
         if (!result.replied || result.error != 0) return false;
         iova += part.size();
@@ -543,7 +548,8 @@ bool Session::message_write(std::uint64_t iova, std::span<const std::byte> in,
     if (!find_layout(iova)) return false;
     while (!in.empty()) {
         if (cancelled.load()) return false;
-        const auto part = in.first(std::min<std::size_t>(in.size(), limits_.max_transfer));
+        const auto part =
+            in.first(std::min({in.size(), kMaxDmaData, std::size_t{limits_.max_transfer}}));
         const auto result = transfer(Command::kDmaWrite, iova, part.size(), {}, part);
         if (!result.replied || result.error != 0) return false;
         iova += part.size();
@@ -559,8 +565,7 @@ bool Session::find_layout(std::uint64_t iova) {
     const bool is_short = result.error == 0;
     if (layout_.exchange(is_short ? DmaLayout::kShort : DmaLayout::kSpecified) ==
         DmaLayout::kUnknown)
-        log(is_short ? "vfio-user: DMA by messages, in the layout of QEMU's client"
-                     : "vfio-user: DMA by messages, in the layout of the specification");
+        log(fmt::format("vfio-user: DMA by messages with a {}-bit count", is_short ? 32 : 64));
     return true;
 }
 

@@ -88,7 +88,11 @@ class FakeFunction final : public device::Function {
         ++resets;
         if (on_reset) on_reset();
     }
+    /// To be called before the client leaves, by a test whose threads have used the host: a device
+    /// would have brought its threads to rest in detach().
+    void done_with_host() { released_.fetch_add(1); }
     void detach() override {
+        released_.fetch_add(1);
         if (on_detach) on_detach();
         host = nullptr;
         ++detached;
@@ -103,6 +107,7 @@ class FakeFunction final : public device::Function {
     std::array<std::array<std::byte, 0x10000>, VFIO_PCI_NUM_REGIONS> memory_{};
     std::mutex mutex_;
     std::vector<Write> writes_;
+    std::atomic<unsigned> released_{0};
 };
 
 /// Lines that the server logged.
@@ -170,6 +175,7 @@ class ServerTest : public testing::Test {
     }
     /// Closes the client and waits for the server to be done with it.
     void finish() {
+        function.done_with_host();
         if (client) client->close();
         if (thread.joinable()) thread.join();
     }

@@ -127,6 +127,7 @@ TEST_F(PumpTest, TheClientDiesMeanwhile) {
     });
     EXPECT_TRUE(client->receive(5s)) << "the engine has asked";
     const auto start = Clock::now();
+    function.done_with_host();
     client->close();
     thread.join();
     engine.join();

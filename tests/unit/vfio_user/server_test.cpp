@@ -66,6 +66,7 @@ TEST_F(ListeningTest, OneClientAfterAnotherWithTheStateKept) {
         function.host.load()->trigger_msix(3);
         EXPECT_EQ(client.wait_irq(3, 5s), 1U);
         EXPECT_EQ(client.wait_irq(4, 0ms), 0U);
+        function.done_with_host();
         client.close();
         wait_detached(round);
     }
@@ -79,6 +80,7 @@ TEST_F(ListeningTest, NothingIsLeftOpenByAClient) {
         client.negotiate();
         for (std::uint64_t i = 0; i < 20; ++i) client.map_memory(i * 0x1000, 0x1000);
         client.attach_irqs(kVectors);
+        function.done_with_host();
         client.close();
         wait_detached(round);
         std::this_thread::sleep_for(20ms);

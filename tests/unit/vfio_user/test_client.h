@@ -77,7 +77,7 @@ class TestClient {
     [[nodiscard]] static TestClient connect(const std::string& path);
 
     std::chrono::milliseconds patience{10'000};
-    /// Answers DMA messages as QEMU's client does: a 32-bit count, data 4 bytes early.
+    /// Answers DMA messages as QEMU's client first did: a 32-bit count, data 4 bytes early.
     bool short_dma_layout = false;
     /// Sees every DMA command first; true where it has dealt with it.
     std::function<bool(const Reply& command)> on_dma;
