@@ -93,7 +93,7 @@ enum iaa_verdict iaa_hw_verdict(bool compress, u8 status, u8 error_code)
 			return IAA_V_STREAM;
 		return error_code == IAA_ERROR_OVERFLOW ? IAA_V_NO_SPACE : IAA_V_ERROR;
 	case IAA_STATUS_OVERFLOW:
-		return compress ? IAA_V_NO_SPACE : IAA_V_TOO_SMALL;
+		return IAA_V_TOO_SMALL;
 	case IAA_STATUS_WATCHDOG:
 		return IAA_V_SLOW;
 	default:

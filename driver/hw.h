@@ -81,8 +81,8 @@ static inline u32 iaa_code_entry(u32 length, u32 code)
 /**
  * enum iaa_verdict - what a completion record means for a request
  * @IAA_V_OK: the output is there
- * @IAA_V_NO_SPACE: the output does not fit, which is the caller's answer
- * @IAA_V_TOO_SMALL: decompressed output does not fit, says the device
+ * @IAA_V_NO_SPACE: what was compressed does not fit, which is the caller's answer
+ * @IAA_V_TOO_SMALL: the destination is too small, says the device where it need not be
  * @IAA_V_STREAM: the device cannot take this stream
  * @IAA_V_SLOW: the device's own watchdog ended the operation
  * @IAA_V_ERROR: anything else
