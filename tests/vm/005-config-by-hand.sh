@@ -20,7 +20,7 @@ enable_device "$iax"
 for wq in 0 1 2; do enable_wq "$iax" $wq; done
 
 step "accel-config, the kernel and the model agree"
-must accel-config list -d "$iax" >/tmp/list.json
+accel-config list -d "$iax" | sed '/^devices:/d' >/tmp/list.json || fail "accel-config cannot list $iax"
 same "WQs that accel-config lists as enabled" \
 	"$(jq -r '[.. | objects | select(has("dev") and has("size") and .state == "enabled") |
 		.dev + "=" + (.size | tostring)] | sort | join(" ")' /tmp/list.json)" \

@@ -46,7 +46,7 @@ out=$(vmstat zswpout) in=$(vmstat zswpin)
 mapfile -t files < <(sample_files)
 coproc HOG {
 	memhog --mb "$megabytes" --threads 2 --data "${files[@]}" --page-out --pause \
-		--cgroup /sys/fs/cgroup/demo --limit-mb $((megabytes / 4)) 2>&1
+		--cgroup /sys/fs/cgroup/demo --limit-mb $((megabytes * 4 / 5)) 2>&1
 }
 hog=$HOG_PID
 exec 3<&"${HOG[0]}" 4>&"${HOG[1]}"

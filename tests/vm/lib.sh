@@ -259,7 +259,9 @@ bind_json() { must accel-config load-config -c "$1" -e; }
 algorithm() {
 	awk -F' *: *' -v name="$1" -v field="$2" '
 		function look() {
-			if ((a["name"] == name || a["driver"] == name) && a["priority"] > best) {
+			# A "larval" stands for one whose self-test still runs.
+			if ((a["name"] == name || a["driver"] == name) && a["type"] != "larval" &&
+			    a["priority"] > best) {
 				best = a["priority"] + 0
 				value = a[field]
 			}
