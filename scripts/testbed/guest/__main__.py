@@ -390,7 +390,7 @@ class Run:
                     os.close(here)
                 for command in ("qmp_capabilities", "inject-nmi"):
                     monitor.sendall(json.dumps({"execute": command}).encode() + b"\n")
-                end = time.monotonic() + 2
+                end = time.monotonic() + 5
                 while time.monotonic() < end and self.qemu and not self.qemu.ended():
                     self.serve(0.1)
         except OSError as error:
