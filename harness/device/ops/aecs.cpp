@@ -96,7 +96,7 @@ struct PackedField {
 
 constexpr PackedField packed_field(unsigned length) {
     constexpr std::array<unsigned, 6> kWordStarts{1, 7, 10, 12, 14, 16};
-    PackedField field{0, 0};
+    PackedField field{.word = 0, .shift = 0};
     while (length >= kWordStarts[field.word + 1]) {
         ++field.word;
     }
@@ -140,15 +140,15 @@ std::array<MapField, kPackedSymbols> make_map_fields() {
         for (unsigned value = symbol; value != 0; value >>= 1U) {
             ++width;
         }
-        fields[symbol] = {bit, width};
+        fields[symbol] = {.bit = bit, .width = width};
         bit += width;
     }
     return fields;
 }
 
 const std::array<MapField, kPackedSymbols>& map_fields() {
-    static const auto kFields = make_map_fields();
-    return kFields;
+    static const auto fields = make_map_fields();
+    return fields;
 }
 
 /// The map is in two pieces.

@@ -13,6 +13,9 @@ namespace iaa::device {
 
 /// A run of guest memory.
 struct Range {
+    constexpr Range() = default;
+    constexpr Range(std::uint64_t start, std::uint64_t bytes) : address(start), size(bytes) {}
+
     std::uint64_t address = 0;
     std::uint64_t size = 0;  ///< bytes
 

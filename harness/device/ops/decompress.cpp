@@ -130,7 +130,8 @@ class Decompression {
         output_.resize(descriptor_.max_dst_size);
         const std::size_t held = std::min<std::size_t>(aecs_.held_size, output_.size());
         std::ranges::copy(std::span(aecs_.held).first(held), output_.begin());
-        std::shift_left(aecs_.held.begin(), aecs_.held.end(), static_cast<std::ptrdiff_t>(held));
+        std::ranges::fill(std::span(aecs_.held).first(held), std::uint8_t{0});
+        std::ranges::rotate(aecs_.held, aecs_.held.begin() + static_cast<std::ptrdiff_t>(held));
         aecs_.held_size -= static_cast<std::uint32_t>(held);
         output_size_ = held;
         if (aecs_.held_size != 0) {
@@ -227,7 +228,7 @@ class Decompression {
     DecompressAecs aecs_{};            ///< as read; the decoder moves its state on
     std::vector<std::uint8_t> image_;  ///< of the AECS
     std::vector<std::uint8_t> input_;
-    deflate::BitSpan bits_{};  ///< of input_
+    deflate::BitSpan bits_;  ///< of input_
     std::vector<std::uint8_t> output_;
     std::size_t output_size_ = 0;
     deflate::DecodeResult result_{};

@@ -14,13 +14,14 @@ namespace iaa::device {
 /// What a device generation can do, as its capability registers say, and what the work queue that
 /// took the descriptor is set to.
 struct Capabilities {
-    std::uint32_t version = 0x100;                 ///< VERSION register
-    bool header_generation = false;                ///< IAACAP bit 8
-    bool decompress_aecs_format2 = false;          ///< IAACAP bit 0
-    std::uint64_t max_transfer_size = 1ULL << 21;  ///< bytes; WQCFG and GENCAP
-    bool block_on_fault = false;                   ///< WQCFG: BOF enabled
-    bool pasid_enabled = false;                    ///< WQCFG: PASID enabled
-    bool privileged = false;                       ///< WQCFG: privileged, where PASID is enabled
+    std::uint32_t version = 0x100;         ///< VERSION register
+    bool header_generation = false;        ///< IAACAP bit 8
+    bool decompress_aecs_format2 = false;  ///< IAACAP bit 0
+    /// Bytes; the smaller one of WQCFG's and GENCAP's. No more than 1 GiB counts.
+    std::uint64_t max_transfer_size = 1ULL << 21;
+    bool block_on_fault = false;  ///< WQCFG: BOF enabled
+    bool pasid_enabled = false;   ///< WQCFG: PASID enabled
+    bool privileged = false;      ///< WQCFG: privileged, where PASID is enabled
     /// Opcodes that the work queue takes: OPCAP, less what its OPCFG leaves out. Bit n of word
     /// n / 64. An opcode that execute() does not know is refused whatever stands here.
     std::array<std::uint64_t, 4> opcodes{0x5, 0x1c, 0, 0};

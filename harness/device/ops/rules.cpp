@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -269,18 +270,21 @@ Result filter_unused(const Request& r) {
     return zero_bits(r.descriptor().filter_flags, "filter flags");
 }
 
-Result source_limit(const Request& r) {
-    return when(r.descriptor().src1_size > r.capabilities().max_transfer_size, [&] {
-        return fmt::format("{} bytes, the limit is {}", r.descriptor().src1_size,
-                           r.capabilities().max_transfer_size);
-    });
+/// Bytes. The encoder takes no more than 1 GiB, whatever the registers say.
+std::uint64_t transfer_limit(const Request& r) {
+    return std::min<std::uint64_t>(r.capabilities().max_transfer_size, 1U << 30U);
 }
 
+Result within_limit(const Request& r, std::uint32_t size) {
+    return when(size > transfer_limit(r),
+                [&] { return fmt::format("{} bytes, the limit is {}", size, transfer_limit(r)); });
+}
+
+Result source_limit(const Request& r) {
+    return within_limit(r, r.descriptor().src1_size);
+}
 Result destination_limit(const Request& r) {
-    return when(r.descriptor().max_dst_size > r.capabilities().max_transfer_size, [&] {
-        return fmt::format("{} bytes, the limit is {}", r.descriptor().max_dst_size,
-                           r.capabilities().max_transfer_size);
-    });
+    return within_limit(r, r.descriptor().max_dst_size);
 }
 
 Result source_empty(const Request& r) {

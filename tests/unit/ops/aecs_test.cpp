@@ -130,7 +130,7 @@ void expect_same(const DecompressAecs& a, const DecompressAecs& b) {
 
 std::vector<deflate::CodeLengths> some_lengths() {
     std::vector<deflate::CodeLengths> all{deflate::fixed_lengths()};
-    std::mt19937 random(5);
+    auto random = seeded(5);
     for (unsigned round = 0; round < 20; ++round) {
         deflate::Histogram histogram;
         for (auto& count : histogram.ll) {
@@ -278,6 +278,9 @@ TEST(DecompressAecs, HuffmanOnlyTableFromOutside) {
 
 TEST(DecompressAecs, InvalidContents) {
     struct Harm {
+        Harm(const char* what, std::function<void(Bytes&)> how)
+            : name(what), apply(std::move(how)) {}
+
         const char* name;
         std::function<void(Bytes&)> apply;
     };
@@ -358,7 +361,7 @@ TEST(DecompressAecs, InvalidContents) {
 
 /// Any bytes at all: an error or a state, and never more than that.
 TEST(DecompressAecs, RandomContents) {
-    std::mt19937 random(11);
+    auto random = seeded(11);
     Bytes base(kDecompressAecsSize);
     const auto lengths = some_lengths();
     for (unsigned round = 0; round < 4000; ++round) {

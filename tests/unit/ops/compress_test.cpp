@@ -11,7 +11,7 @@
 namespace iaa::device::test {
 namespace {
 
-const Capabilities kGeneration2{
+constexpr Capabilities kGeneration2{
     .version = 0x200, .header_generation = true, .decompress_aecs_format2 = true};
 
 /// One COMPRESS with everything that it may write to.
@@ -74,33 +74,37 @@ Compressed run(const Bytes& data, const CompressAecs& aecs, const Options& optio
     return result;
 }
 
-const Bytes kText =
-    bytes_of("Join us now and share the software Join us now and share the software ");
+/// What is compressed where nothing else is said.
+const Bytes& text() {
+    static const Bytes bytes =
+        bytes_of("Join us now and share the software Join us now and share the software ");
+    return bytes;
+}
 
 TEST(Compress, EndsOfBlock) {
     // Not final: only the appended final stored block ends the stream.
-    const Compressed final_stored = run(kText, fixed_aecs(false), {.codec = 0xe});
+    const Compressed final_stored = run(text(), fixed_aecs(false), {.codec = 0xe});
     ASSERT_EQ(final_stored.outcome.status(), Status::kSuccess) << final_stored.outcome.rule;
-    EXPECT_EQ(zlib_inflate(final_stored.output, kText.size()), kText);
+    EXPECT_EQ(zlib_inflate(final_stored.output, text().size()), text());
     EXPECT_EQ(final_stored.outcome.record.output_bits, 0);
 
     // A stored block that is not final, then a whole stream behind it.
-    const Compressed stored = run(kText, fixed_aecs(false), {.codec = 0xa});
+    const Compressed stored = run(text(), fixed_aecs(false), {.codec = 0xa});
     ASSERT_EQ(stored.outcome.status(), Status::kSuccess);
     EXPECT_EQ(stored.outcome.record.output_bits, 0);
     Bytes joined = stored.output;
-    const Bytes tail = compress_fixed(kText);
+    const Bytes tail = compress_fixed(text());
     joined.insert(joined.end(), tail.begin(), tail.end());
-    Bytes twice = kText;
-    twice.insert(twice.end(), kText.begin(), kText.end());
+    Bytes twice = text();
+    twice.insert(twice.end(), text().begin(), text().end());
     EXPECT_EQ(zlib_inflate(joined, twice.size()), twice);
 
     // End of block: the known stream, and its last byte's bits.
-    const Compressed eob = run(kText, fixed_aecs(), {});
-    EXPECT_EQ(zlib_inflate(eob.output, kText.size()), kText);
+    const Compressed eob = run(text(), fixed_aecs(), {});
+    EXPECT_EQ(zlib_inflate(eob.output, text().size()), text());
 
     // None: the same bits less the 7 of the end of block.
-    const Compressed none = run(kText, fixed_aecs(), {.codec = 0x2});
+    const Compressed none = run(text(), fixed_aecs(), {.codec = 0x2});
     const auto bits = [](const Compressed& r) {
         const unsigned last = r.outcome.record.output_bits;
         return r.output.size() * 8 - (last == 0 ? 0 : 8 - last);
@@ -115,12 +119,12 @@ TEST(Compress, AccumulatorGoesFirst) {
     aecs.tables = deflate::fixed_tables();
     ASSERT_TRUE(aecs.accumulator.append(0x12345, 21));
     ASSERT_TRUE(deflate::write_fixed_header(true, aecs.accumulator));
-    const Compressed result = run(kText, aecs, {});
+    const Compressed result = run(text(), aecs, {});
     ASSERT_EQ(result.outcome.status(), Status::kSuccess);
     EXPECT_EQ(result.output[0], 0x45);
     EXPECT_EQ(result.output[1], 0x23);
     EXPECT_EQ(result.output[2], 0x01 | 3 << 5);
-    const Bytes plain = compress_fixed(kText);
+    const Bytes plain = compress_fixed(text());
     // The rest is the ordinary stream, 21 bits later.
     std::uint32_t previous = static_cast<std::uint32_t>(plain[0]);
     for (std::size_t i = 1; i + 3 < result.output.size(); ++i) {
@@ -141,20 +145,20 @@ TEST(Compress, AccumulatorGoesFirst) {
 }
 
 TEST(Compress, LiteralsOnly) {
-    const Compressed result = run(kText, fixed_aecs(), {.codec = 0x16});
+    const Compressed result = run(text(), fixed_aecs(), {.codec = 0x16});
     ASSERT_EQ(result.outcome.status(), Status::kSuccess);
     // 3 bits of header, 8 for each character, 7 for the end.
-    EXPECT_EQ(result.output.size(), (3 + 8 * kText.size() + 7 + 7) / 8);
-    EXPECT_EQ(zlib_inflate(result.output, kText.size()), kText);
+    EXPECT_EQ(result.output.size(), (3 + 8 * text().size() + 7 + 7) / 8);
+    EXPECT_EQ(zlib_inflate(result.output, text().size()), text());
 }
 
 TEST(Compress, Checksums) {
     CompressAecs aecs = fixed_aecs();
-    const Compressed plain = run(kText, aecs, {});
-    EXPECT_EQ(plain.outcome.record.crc, zlib_crc(kText));
+    const Compressed plain = run(text(), aecs, {});
+    EXPECT_EQ(plain.outcome.record.crc, zlib_crc(text()));
     std::uint16_t expected = 0;
-    for (std::size_t i = 0; i < kText.size(); i += 2) {
-        expected = static_cast<std::uint16_t>(expected ^ kText[i] ^ kText[i + 1] << 8);
+    for (std::size_t i = 0; i < text().size(); i += 2) {
+        expected = static_cast<std::uint16_t>(expected ^ text()[i] ^ text()[i + 1] << 8);
     }
     EXPECT_EQ(plain.outcome.record.xor_checksum, expected);
 
@@ -162,9 +166,9 @@ TEST(Compress, Checksums) {
     const Bytes before = bytes_of("what went before");
     aecs.crc = zlib_crc(before);
     aecs.xor_sum = 0x5a5a;
-    const Compressed seeded = run(kText, aecs, {});
+    const Compressed seeded = run(text(), aecs, {});
     Bytes both = before;
-    both.insert(both.end(), kText.begin(), kText.end());
+    both.insert(both.end(), text().begin(), text().end());
     EXPECT_EQ(seeded.outcome.record.crc, zlib_crc(both));
     EXPECT_EQ(seeded.outcome.record.xor_checksum, expected ^ 0x5a5a);
 
@@ -179,7 +183,7 @@ TEST(Compress, Checksums) {
 TEST(Compress, SymbolWithoutCode) {
     CompressAecs aecs = fixed_aecs();
     aecs.tables.ll['w'] = 0;
-    const Compressed result = run(kText, aecs, {.flags = kLinuxCompress | op_flag::kWriteAecs});
+    const Compressed result = run(text(), aecs, {.flags = kLinuxCompress | op_flag::kWriteAecs});
     EXPECT_EQ(result.outcome.status(), Status::kAnalyticsError);
     EXPECT_EQ(result.outcome.record.error_code, 0x1e);
     EXPECT_EQ(result.outcome.rule, "symbol-has-code: symbol 119");
@@ -190,15 +194,15 @@ TEST(Compress, SymbolWithoutCode) {
 
     aecs = fixed_aecs();
     aecs.tables.ll[256] = 0;
-    EXPECT_EQ(run(kText, aecs, {}).outcome.rule, "symbol-has-code: symbol 256");
-    EXPECT_EQ(run(kText, aecs, {.codec = 0x2}).outcome.status(), Status::kSuccess);
+    EXPECT_EQ(run(text(), aecs, {}).outcome.rule, "symbol-has-code: symbol 256");
+    EXPECT_EQ(run(text(), aecs, {.codec = 0x2}).outcome.status(), Status::kSuccess);
 }
 
 TEST(Compress, RoomToTheByte) {
-    const std::size_t size = compress_fixed(kText).size();
-    EXPECT_EQ(run(kText, fixed_aecs(), {.room = size}).outcome.status(), Status::kSuccess);
+    const std::size_t size = compress_fixed(text()).size();
+    EXPECT_EQ(run(text(), fixed_aecs(), {.room = size}).outcome.status(), Status::kSuccess);
     for (const std::size_t room : {std::size_t{1}, size / 2, size - 1}) {
-        const Compressed result = run(kText, fixed_aecs(), {.room = room});
+        const Compressed result = run(text(), fixed_aecs(), {.room = room});
         EXPECT_EQ(result.outcome.status(), Status::kAnalyticsError);
         EXPECT_EQ(result.outcome.record.error_code, 0x19);
     }
@@ -206,7 +210,7 @@ TEST(Compress, RoomToTheByte) {
 
 /// A stream made by several descriptors: the AECS areas change roles each time.
 TEST(Compress, StreamOverSeveralDescriptors) {
-    std::mt19937 random(3);
+    auto random = seeded(3);
     const Bytes data = text_like(random, 5001);
     for (const std::size_t piece : {1U, 2U, 7U, 33U, 100U, 1024U, 4096U}) {
         GuestMemory memory;
@@ -251,10 +255,10 @@ TEST(Compress, StreamOverSeveralDescriptors) {
 
 TEST(Compress, WriteBack) {
     const Compressed result =
-        run(kText, fixed_aecs(), {.flags = kLinuxCompress | op_flag::kWriteAecs, .codec = 0x2});
+        run(text(), fixed_aecs(), {.flags = kLinuxCompress | op_flag::kWriteAecs, .codec = 0x2});
     ASSERT_EQ(result.outcome.status(), Status::kSuccess);
     EXPECT_EQ(result.aecs.accumulator.bits, 0U);
-    EXPECT_EQ(result.aecs.crc, zlib_crc(kText));
+    EXPECT_EQ(result.aecs.crc, zlib_crc(text()));
     // The first area stays, and so do the tables of the second.
     const Bytes before = image_of(fixed_aecs());
     EXPECT_TRUE(std::equal(before.begin(), before.end(), result.aecs_image.begin()));
@@ -263,7 +267,7 @@ TEST(Compress, WriteBack) {
 
     // With toggle the areas are the other way round.
     const Compressed toggled =
-        run(kText, fixed_aecs(),
+        run(text(), fixed_aecs(),
             {.flags = kLinuxCompress | op_flag::kWriteAecs | op_flag::kAecsToggle, .codec = 0x0});
     ASSERT_EQ(toggled.outcome.status(), Status::kSuccess);
     EXPECT_TRUE(
@@ -272,7 +276,7 @@ TEST(Compress, WriteBack) {
     EXPECT_GT(toggled.aecs.accumulator.bits, 0U);
 
     // Tables too, where asked for.
-    const Compressed tables = run(kText, fixed_aecs(),
+    const Compressed tables = run(text(), fixed_aecs(),
                                   {.flags = kLinuxCompress | op_flag::kWriteAecs,
                                    .codec = 0x6,
                                    .codec2 = compress2_flag::kWriteTables,
@@ -282,18 +286,18 @@ TEST(Compress, WriteBack) {
 }
 
 TEST(Statistics, HistogramOfTheSymbols) {
-    const Compressed result = run(kText, {}, {.flags = 0x10c, .codec = 0x5});
+    const Compressed result = run(text(), {}, {.flags = 0x10c, .codec = 0x5});
     ASSERT_EQ(result.outcome.status(), Status::kSuccess) << result.outcome.rule;
     ASSERT_EQ(result.output.size(), kHistogramSize);
-    EXPECT_EQ(result.outcome.record.crc, zlib_crc(kText));
-    EXPECT_EQ(result.outcome.record.bytes_completed, kText.size());
+    EXPECT_EQ(result.outcome.record.crc, zlib_crc(text()));
+    EXPECT_EQ(result.outcome.record.bytes_completed, text().size());
     const auto count = [&](std::size_t index) {
         std::uint32_t value = 0;
         std::memcpy(&value, result.output.data() + 4 * index, 4);
         return value;
     };
     deflate::Encoder encoder;
-    const deflate::Histogram expected = encoder.count(kText, {.end = deflate::EndOfBlock::kEob});
+    const deflate::Histogram expected = encoder.count(text(), {.end = deflate::EndOfBlock::kEob});
     std::uint32_t matches = 0;
     for (std::size_t i = 0; i < 286; ++i) {
         EXPECT_EQ(count(i), expected.ll[i]) << i;
@@ -317,7 +321,7 @@ TEST(Statistics, HistogramOfTheSymbols) {
 }
 
 TEST(HeaderGeneration, OnePass) {
-    std::mt19937 random(9);
+    auto random = seeded(9);
     for (const std::size_t size : {1U, 2U, 70U, 1000U, 4096U}) {
         const Bytes data = text_like(random, size);
         const Compressed final_block =
@@ -339,23 +343,23 @@ TEST(HeaderGeneration, OnePass) {
 /// Two blocks of one stream, each with a header of its own.
 TEST(HeaderGeneration, OnePassStream) {
     const Compressed first =
-        run(kText, {},
+        run(text(), {},
             {.flags = 0x4010c | op_flag::kReadAecs, .codec = 0x2004, .capabilities = kGeneration2});
     ASSERT_EQ(first.outcome.status(), Status::kSuccess) << first.outcome.rule;
     const Compressed second =
-        run(kText, first.aecs,
+        run(text(), first.aecs,
             {.flags = kLinuxCompress, .codec = 0x3006, .capabilities = kGeneration2});
     ASSERT_EQ(second.outcome.status(), Status::kSuccess) << second.outcome.rule;
     Bytes stream = first.output;
     stream.insert(stream.end(), second.output.begin(), second.output.end());
-    Bytes twice = kText;
-    twice.insert(twice.end(), kText.begin(), kText.end());
+    Bytes twice = text();
+    twice.insert(twice.end(), text().begin(), text().end());
     EXPECT_EQ(zlib_inflate(stream, twice.size()), twice);
     EXPECT_EQ(second.outcome.record.crc, zlib_crc(twice));
 }
 
 TEST(HeaderGeneration, TwoPasses) {
-    std::mt19937 random(4);
+    auto random = seeded(4);
     for (const std::size_t size : {70U, 5000U, 100000U}) {
         const Bytes data = text_like(random, size);
         const Compressed first = run(data, {},
@@ -386,7 +390,7 @@ TEST(HeaderGeneration, TwoPasses) {
 }
 
 TEST(HeaderGeneration, HeaderThatDoesNotFitTheAccumulator) {
-    std::mt19937 random(8);
+    auto random = seeded(8);
     Bytes data(4096);
     std::ranges::generate(data, [&] { return static_cast<std::uint8_t>(random()); });
     CompressAecs aecs;
@@ -407,7 +411,7 @@ TEST(Compress, WriteBackAndFinalStoredBlock) {
     CompressAecs aecs = fixed_aecs();
     aecs.crc = 0x12345678;
     aecs.xor_sum = 0xabcd;
-    const Compressed result = run(kText, aecs, {.flags = 0x5000c, .codec = 0xe});
+    const Compressed result = run(text(), aecs, {.flags = 0x5000c, .codec = 0xe});
     EXPECT_EQ(result.outcome.status(), Status::kSuccess) << result.outcome.rule;
 }
 

@@ -141,7 +141,7 @@ std::vector<Malformed> malformed() {
         // Bytes behind, so that the error does not come from the end of the input.
         Bytes stream = bits.bytes();
         stream.insert(stream.end(), 8, 0);
-        all.push_back({name, stream, error});
+        all.push_back({.name = name, .stream = stream, .error = error});
     };
     add("block type 3", Bits().put(7, 3), 13);
     add("stored lengths disagree", Bits().put(1, 8).put(5, 16).put(5, 16), 14);
@@ -277,9 +277,9 @@ Bytes unhex(const std::string& text) {
 }
 
 const nlohmann::json& known_answers() {
-    static const nlohmann::json kAnswers =
+    static const nlohmann::json answers =
         nlohmann::json::parse(std::ifstream(IAA_TEST_DATA "/known-answers.json"));
-    return kAnswers;
+    return answers;
 }
 
 /// A guest that has primed an AECS with a header, as the published drivers did: the header alone,
@@ -412,7 +412,7 @@ TEST_P(KnownAnswers, CannedRoundTrip) {
         }
         CompressAecs aecs;
         ASSERT_EQ(deflate::make_tables(lengths, aecs.tables), deflate::ErrorCode::kNone);
-        std::mt19937 random(1);
+        auto random = seeded(1);
         for (const std::size_t size : {1U, 70U, 4096U}) {
             const Bytes data = text_like(random, size);
             auto& source = canned.memory.map(data);

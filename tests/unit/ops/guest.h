@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <map>
+#include <random>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "deflate/huffman.h"
@@ -56,7 +57,7 @@ class GuestMemory final : public DmaMemory {
 
     [[nodiscard]] bool read(std::uint64_t iova, std::span<std::byte> out) override {
         const Buffer* buffer = find(iova, out.size(), false);
-        accesses_.push_back({{iova, out.size()}, false, buffer != nullptr});
+        note({iova, out.size()}, false, buffer != nullptr);
         if (buffer == nullptr) {
             return false;
         }
@@ -66,7 +67,7 @@ class GuestMemory final : public DmaMemory {
 
     [[nodiscard]] bool write(std::uint64_t iova, std::span<const std::byte> in) override {
         Buffer* buffer = find(iova, in.size(), true);
-        accesses_.push_back({{iova, in.size()}, true, buffer != nullptr});
+        note({iova, in.size()}, true, buffer != nullptr);
         if (buffer == nullptr) {
             return false;
         }
@@ -98,6 +99,10 @@ class GuestMemory final : public DmaMemory {
     }
 
   private:
+    void note(const Range& range, bool write, bool ok) {
+        accesses_.push_back({.range = range, .write = write, .ok = ok});
+    }
+
     Buffer* find(std::uint64_t iova, std::uint64_t size, bool write) {
         for (Buffer& buffer : buffers_) {
             const std::uint64_t offset = iova - buffer.address;
@@ -187,6 +192,11 @@ inline Bytes compress_fixed(const Bytes& data) {
     }
     destination.bytes.resize(outcome.record.output_size);
     return destination.bytes;
+}
+
+/// A generator whose numbers are the same in every run.
+inline std::mt19937_64 seeded(std::uint64_t seed) {
+    return std::mt19937_64(seed);
 }
 
 /// Data that compresses somewhat: words out of a small list, and some noise.

@@ -13,7 +13,7 @@ namespace {
 class LinuxRoundTrip : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(LinuxRoundTrip, CompressVerifyDecompress) {
-    std::mt19937 random(static_cast<unsigned>(GetParam()));
+    auto random = seeded(GetParam());
     const Bytes data = text_like(random, GetParam());
     GuestMemory memory;
     auto& source = memory.map(data);
@@ -71,7 +71,7 @@ TEST(LinuxDriver, InterruptRequestWorks) {
 }
 
 TEST(LinuxDriver, CompressThatDoesNotFit) {
-    std::mt19937 random(7);
+    auto random = seeded(7);
     Bytes data(4096);
     std::ranges::generate(data, [&] { return static_cast<std::uint8_t>(random()); });
     GuestMemory memory;

@@ -89,12 +89,12 @@ struct Sample {
 };
 
 const std::vector<Sample>& samples() {
-    static const std::vector<Sample> kSamples = [] {
-        std::mt19937 random(21);
+    static const std::vector<Sample> all_samples = [] {
+        auto random = seeded(21);
         std::vector<Sample> all;
         const auto add = [&all](const char* name, const Bytes& data, Bytes stream) {
             EXPECT_EQ(zlib_inflate(stream, data.size()), data) << name;
-            all.push_back({name, std::move(stream), data});
+            all.push_back({.name = name, .stream = std::move(stream), .data = data});
         };
         const Bytes text = text_like(random, 300);
         add("fixed", text, compress_fixed(text));
@@ -110,7 +110,7 @@ const std::vector<Sample>& samples() {
         add("text and noise", mixed, zlib_deflate(mixed, 9, Z_DEFAULT_STRATEGY, 300));
         return all;
     }();
-    return kSamples;
+    return all_samples;
 }
 
 void expect_whole(const Sample& sample, const Stream& stream, const Outcome& last) {
@@ -138,8 +138,10 @@ TEST_P(Resume, EverySplit) {
         std::size_t room;
         std::size_t step;
     };
-    for (const Way& way : {Way{false, 1, 37}, Way{false, 7, 5}, Way{true, 8, 1}, Way{true, 64, 7},
-                           Way{false, 5000, 1}}) {
+    for (const Way& way :
+         {Way{.format2 = false, .room = 1, .step = 37}, Way{.format2 = false, .room = 7, .step = 5},
+          Way{.format2 = true, .room = 8, .step = 1}, Way{.format2 = true, .room = 64, .step = 7},
+          Way{.format2 = false, .room = 5000, .step = 1}}) {
         const Capabilities capabilities{.decompress_aecs_format2 = way.format2};
         for (std::size_t cut = 0; cut <= sample().stream.size(); cut += way.step) {
             for (const std::uint16_t codec : {kMiddle, kMiddleFlushed}) {
@@ -178,7 +180,7 @@ TEST_P(Resume, ByteByByte) {
 }
 
 TEST_P(Resume, RandomPieces) {
-    std::mt19937 random(static_cast<unsigned>(GetParam()) + 100);
+    auto random = seeded(GetParam() + 100);
     for (unsigned round = 0; round < 200; ++round) {
         Stream stream(sample().stream, {.decompress_aecs_format2 = round % 2 == 0});
         std::size_t at = 0;

@@ -76,9 +76,9 @@ class Guest {
     }
 
     GuestMemory memory;
-    GuestMemory::Buffer* source;
-    GuestMemory::Buffer* destination;
-    GuestMemory::Buffer* aecs;
+    GuestMemory::Buffer* source = nullptr;
+    GuestMemory::Buffer* destination = nullptr;
+    GuestMemory::Buffer* aecs = nullptr;
 };
 
 Capabilities generation2() {
@@ -133,7 +133,11 @@ std::vector<Case> cases() {
     const auto add = [&all](std::string rule, Status status,
                             std::function<Descriptor(const Guest&)> make,
                             Capabilities capabilities = {}, std::uint32_t invalid_flags = 0) {
-        all.push_back({std::move(rule), status, std::move(make), capabilities, invalid_flags});
+        all.push_back({.rule = std::move(rule),
+                       .status = status,
+                       .make = std::move(make),
+                       .capabilities = capabilities,
+                       .invalid_flags = invalid_flags});
     };
     const auto add_flags = [&add](std::string rule, Descriptor (Guest::*base)() const,
                                   std::uint32_t flags, std::uint32_t invalid) {
@@ -475,6 +479,9 @@ TEST(Rules, CorrectDescriptorsPass) {
 /// What the memory lacks is found before anything is written.
 TEST(PageFaults, ReportTheFirstPageThatIsNotThere) {
     struct Fault {
+        Fault(std::function<void(Guest&, Descriptor&)> change, std::string broken, bool writing)
+            : make(std::move(change)), rule(std::move(broken)), write(writing) {}
+
         std::function<void(Guest&, Descriptor&)> make;
         std::string rule;
         bool write;

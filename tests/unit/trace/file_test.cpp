@@ -13,7 +13,7 @@ namespace {
 
 TEST(TraceFile, WhatIsWrittenIsRead) {
     const TemporaryDirectory directory;
-    std::mt19937_64 random(1);
+    auto random = seeded(1);
     std::vector<TraceRecord> records;
     {
         TraceWriter writer(directory / "trace");
@@ -66,7 +66,7 @@ TEST(TraceFile, CannotBeCreatedOrOpened) {
 TEST(TraceFile, RecordTooLarge) {
     const TemporaryDirectory directory;
     TraceWriter writer(directory / "trace");
-    std::mt19937_64 random(3);
+    auto random = seeded(3);
     ASSERT_TRUE(writer.append(record_one(random)));
     TraceRecord large = record_one(random);
     large.accesses.push_back({.kind = TraceAccess::Kind::kWrite,
@@ -97,7 +97,7 @@ TEST(TraceFile, NoRoomLeft) {
             ::_exit(3);
         }
         TraceWriter writer(path);
-        std::mt19937_64 random(3);
+        auto random = seeded(3);
         unsigned written = 0;
         while (written < 1000 && writer.append(record_one(random))) {
             ++written;
@@ -124,7 +124,7 @@ TEST(TraceFile, SurvivesAKill) {
     ASSERT_GE(child, 0);
     if (child == 0) {
         TraceWriter writer(path);
-        std::mt19937_64 random(4);
+        auto random = seeded(4);
         while (writer.append(record_one(random))) {
         }
         ::_exit(1);
@@ -212,7 +212,7 @@ TEST(TraceFile, ThreadsAppendWholeRecords) {
         std::vector<std::thread> engines;
         for (std::uint32_t engine = 0; engine < 4; ++engine) {
             engines.emplace_back([&writer, engine] {
-                std::mt19937_64 random(engine);
+                auto random = seeded(engine);
                 for (unsigned i = 0; i < 100; ++i) {
                     EXPECT_TRUE(writer.append(record_one(random, engine)));
                 }

@@ -27,7 +27,7 @@ TEST(Replay, AnEmptyTrace) {
 /// Large buffers, as large as a work queue takes.
 TEST(Replay, TwoMegabytes) {
     const TemporaryDirectory directory;
-    std::mt19937 random(1);
+    auto random = seeded(1);
     GuestMemory guest;
     auto& source = guest.map(text_like(random, 1U << 21));
     auto& destination = guest.map(std::size_t{1} << 21);
@@ -71,6 +71,9 @@ TraceAccess& nth(TraceRecord& record, TraceAccess::Kind kind, std::size_t n = 0)
 }
 
 struct Change {
+    Change(std::string report, std::function<void(TraceRecord&)> change)
+        : expected(std::move(report)), apply(std::move(change)) {}
+
     std::string expected;
     std::function<void(TraceRecord&)> apply;
 };
@@ -125,7 +128,7 @@ TEST(Replay, ReportsWhatDiffers) {
         changes[i].apply(record);
         {
             TraceWriter writer(directory / "trace");
-            std::mt19937_64 random(i);
+            auto random = seeded(i);
             ASSERT_TRUE(writer.append(record_one(random)));
             ASSERT_TRUE(writer.append(record));
         }
@@ -232,7 +235,7 @@ TEST(Replay, HostileRecords) {
 
 /// Records and whole bodies of random bytes behind right checksums.
 TEST(Replay, RandomBodies) {
-    std::mt19937_64 random(12);
+    auto random = seeded(12);
     const TraceRecord base = compression();
     const auto encoded = trace_format::make_record(base);
     const std::span<const std::byte> body =

@@ -54,7 +54,7 @@ inline TraceRecord record_one(std::mt19937_64& random, std::uint32_t work_queue 
 
 /// A trace of that many random descriptors.
 inline void record_session(const std::filesystem::path& path, unsigned count) {
-    std::mt19937_64 random(count);
+    auto random = seeded(count);
     TraceWriter writer(path);
     for (unsigned i = 0; i < count; ++i) {
         ASSERT_TRUE(writer.append(record_one(random, i % 3, i % 50 == 7)));
