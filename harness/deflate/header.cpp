@@ -313,7 +313,7 @@ bool write_dynamic_header(const CodeLengths& lengths, bool final, Accumulator& a
 
     std::size_t bits = 3 + kCountBits + 3 * cl_count;
     for (unsigned symbol = 0; symbol < kClSymbols; ++symbol) {
-        bits += symbols.counts[symbol] * (cl_lengths[symbol] + extra_bits(symbol));
+        bits += std::size_t{symbols.counts[symbol]} * (cl_lengths[symbol] + extra_bits(symbol));
         codes[symbol] = cl_lengths[symbol] == 0
                             ? 0
                             : reverse_bits(entry_code(codes[symbol]), cl_lengths[symbol]);

@@ -11,8 +11,8 @@ namespace {
 
 // Symbols that occur, by how often, then by symbol. Weights end with one above all others.
 struct Leaves {
-    std::array<std::uint64_t, kLlLengths + 1> weight;
-    std::array<std::uint16_t, kLlLengths> symbol;
+    std::array<std::uint64_t, kLlLengths + 1> weight{};
+    std::array<std::uint16_t, kLlLengths> symbol{};
     std::size_t count = 0;
 };
 
@@ -240,7 +240,7 @@ CodeLengths lengths_of(const CodeTables& tables) {
 void limited_lengths(std::span<const std::uint32_t> counts, unsigned limit,
                      std::span<std::uint8_t> lengths) {
     std::ranges::fill(lengths, std::uint8_t{0});
-    Leaves leaves;  // NOLINT: filled as far as it is used
+    Leaves leaves;
     sort_leaves(counts, leaves);
     if (leaves.count < 2) {
         for (std::size_t leaf = 0; leaf < leaves.count; ++leaf) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "deflate/decoder.h"
 #include "deflate/encoder.h"
@@ -34,6 +35,13 @@ struct Broken {
     Zlib zlib;
     Bytes stream;
     std::size_t good_bytes;  ///< output before the fault
+
+    Broken(std::string of, ErrorCode code, Zlib control, Bytes bytes, std::size_t before)
+        : name(std::move(of)),
+          error(code),
+          zlib(control),
+          stream(std::move(bytes)),
+          good_bytes(before) {}
 
     friend void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.name; }
 };

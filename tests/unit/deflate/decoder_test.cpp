@@ -53,7 +53,7 @@ TEST(Decoder, ZlibsStreamsOfAllKinds) {
     Decoder decoder;
     for (const std::size_t size : test::interesting_sizes()) {
         for (const test::Pattern& pattern : test::patterns(size)) {
-            SCOPED_TRACE(pattern.name + " " + std::to_string(size));
+            SCOPED_TRACE(testing::Message() << pattern.name << " " << size);
             for (const int level : {0, 1, 6, 9}) {
                 for (const test::Strategy strategy :
                      {test::Strategy::kDefault, test::Strategy::kFixed,
@@ -70,7 +70,7 @@ TEST(Decoder, LibdeflatesAndIsalsStreams) {
     Decoder decoder;
     for (const std::size_t size : test::interesting_sizes()) {
         for (const test::Pattern& pattern : test::patterns(size)) {
-            SCOPED_TRACE(pattern.name + " " + std::to_string(size));
+            SCOPED_TRACE(testing::Message() << pattern.name << " " << size);
             if (size <= kWindow) {
                 for (const int level : {0, 1, 6, 12}) {
                     expect_decodes(decoder, test::libdeflate_deflate(pattern.bytes, level),

@@ -67,7 +67,7 @@ TEST(Encoder, EveryPatternAndSizeRoundTrips) {
     Encoder encoder;
     for (const std::size_t size : test::interesting_sizes()) {
         for (const test::Pattern& pattern : test::patterns(size)) {
-            SCOPED_TRACE(pattern.name + " " + std::to_string(size));
+            SCOPED_TRACE(testing::Message() << pattern.name << " " << size);
             expect_inflates_everywhere(encode_fixed(encoder, pattern.bytes), pattern.bytes);
             expect_inflates_everywhere(encode_dynamic(encoder, pattern.bytes), pattern.bytes);
         }
@@ -235,7 +235,7 @@ TEST(Encoder, OutputOfExactlyTheSizeFitsAndOneByteLessDoesNot) {
     for (const std::size_t size : {0U, 1U, 5U, 100U, 4096U}) {
         for (const test::Pattern& pattern : test::patterns(size)) {
             for (const bool dynamic : {false, true}) {
-                SCOPED_TRACE(pattern.name + " " + std::to_string(size));
+                SCOPED_TRACE(testing::Message() << pattern.name << " " << size);
                 const Bytes expected = dynamic ? encode_dynamic(encoder, pattern.bytes)
                                                : encode_fixed(encoder, pattern.bytes);
                 for (const std::size_t less : {0U, 1U, 2U, 7U, 8U, 9U}) {

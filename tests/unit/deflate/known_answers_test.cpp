@@ -18,8 +18,8 @@ using nlohmann::json;
 using test::Bytes;
 
 const json& answers() {
-    static const json kAnswers = json::parse(test::read_data("known-answers.json"));
-    return kAnswers;
+    static const json all = json::parse(test::read_data("known-answers.json"));
+    return all;
 }
 
 struct Canned {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// Inputs for tests.
@@ -25,6 +26,8 @@ class Random {
 struct Pattern {
     std::string name;
     Bytes bytes;
+
+    Pattern(std::string of, Bytes content) : name(std::move(of)), bytes(std::move(content)) {}
 };
 
 /// Kinds of data that matter to a compressor of memory pages, each of the given size.

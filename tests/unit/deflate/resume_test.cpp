@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "deflate/decoder.h"
 #include "deflate/encoder.h"
@@ -34,6 +35,8 @@ Whole decode_whole(const Bytes& stream) {
 struct Stream {
     std::string name;
     Bytes bytes;
+
+    Stream(std::string of, Bytes content) : name(std::move(of)), bytes(std::move(content)) {}
 };
 
 // All block types, matches of all kinds, and an error.
@@ -138,7 +141,7 @@ TEST(Resume, InPiecesOfEverySmallSize) {
         const Whole whole = decode_whole(stream.bytes);
         for (const unsigned bits : {1U, 2U, 3U, 7U, 8U, 9U, 13U, 64U, 65U, 1000U}) {
             for (const std::size_t room : {1U, 2U, 3U, 4U, 5U, 17U, 257U, 258U, 259U, 5000U}) {
-                SCOPED_TRACE(std::to_string(bits) + " bits, room " + std::to_string(room));
+                SCOPED_TRACE(testing::Message() << bits << " bits, room " << room);
                 expect_pieces(stream.bytes, whole, [&] { return bits; }, [&] { return room; });
             }
         }

@@ -15,7 +15,9 @@ namespace iaa::test {
 /// One symbol of the code-length code, with its extra bits' value.
 struct ClToken {
     unsigned symbol;
-    unsigned extra = 0;
+    unsigned extra;
+
+    ClToken(unsigned of, unsigned value = 0) : symbol(of), extra(value) {}  // NOLINT: not explicit
 };
 
 class StreamBuilder {
