@@ -119,7 +119,7 @@ bool ConfigSpace::bus_master() const {
     return (get16(kCommand) & kCommandMaster) != 0;
 }
 bool ConfigSpace::msix_enabled() const {
-    return (get16(kMsixControl) & (kMsixEnable | kMsixMaskAll)) == kMsixEnable;
+    return (get16(kMsixControl) & kMsixEnable) != 0;
 }
 bool ConfigSpace::powered() const {
     return (bytes_.at(kPowerControl) & 3U) == 0;

@@ -36,6 +36,7 @@ class ConfigSpace {
 
     [[nodiscard]] bool memory_enabled() const;
     [[nodiscard]] bool bus_master() const;
+    /// Masks are not looked at: the client keeps them, and what is pending behind them.
     [[nodiscard]] bool msix_enabled() const;
     [[nodiscard]] bool powered() const;  ///< in D0
 
