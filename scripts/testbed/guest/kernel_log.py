@@ -61,7 +61,7 @@ TRIGGERS = [
 BODY = re.compile(
     r"""-*\[\ (?:cut\ here|end\ )|\s|<[/A-Z]|Call\ Trace|CPU:|CPU\#|PID:|Tainted|Hardware\ name
     |Workqueue:|RIP:|RSP:|RAX:|RDX:|RBP:|R\d\d:|R[A-Z0-9]{2}:|FS:|CS:|CR2:|CR3:|DR\d|PKRU|EFLAGS
-    |Code:|Modules\ linked|\[last\ unloaded|\?|[\w.]+\+0x|\(detected|NMI\ backtrace|Sending\ NMI
+    |Code:|Modules\ linked|\[last\ unloaded|"echo\ 0|\?|[\w.]+\+0x|\(detected|NMI\ backtrace|Sending\ NMI
     |task:|Unloaded\ tainted|---|\#PF:|PGD|Oops|BUG|WARNING|Kernel\ panic|Kernel\ Offset|note:
     |irq\ event|hardirqs|softirqs|\#\d|locks\ held|other\ info|stack\ backtrace|but\ task
     |which\ lock|Possible|the\ existing|Showing|\d+\ lock|Memory\ state|flags:|page_type|raw:|page\ dumped

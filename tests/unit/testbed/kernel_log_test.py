@@ -35,6 +35,17 @@ OOPS = """\
 [   11.000008]  idxd_device_drv_remove+0x40/0x80 [idxd]
 [   11.000009] ---[ end trace 0000000000000000 ]---
 """
+HUNG = """\
+[  123.842818] INFO: task accel-config:258 blocked for more than 61 seconds.
+[  123.845413]       Tainted: G           OE      6.12.117+deb13-amd64 #1 Debian 6.12.117-1
+[  123.845709] "echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.
+[  123.845974] task:accel-config    state:D stack:0     pid:258   tgid:258   flags:0x00000002
+[  123.850000] Call Trace:
+[  123.850426]  <TASK>
+[  123.850829]  __schedule+0x4ea/0xbe0
+[  123.852076]  idxd_cmd_exec+0x123/0x260 [idxd]
+[  123.860000]  </TASK>
+"""
 CALM = """\
 [    0.000000] Linux version 7.3.4+deb13-amd64
 [    0.100000] ACPI: Early table checksum verification disabled
@@ -120,6 +131,10 @@ class FindSplats(unittest.TestCase):
         found = kernel_log.find_splats(CALM + OOPS + CALM)
         self.assertEqual(len(found), 1)
         self.assertEqual(len(found[0].lines), OOPS.count("\n"))
+
+    def test_a_hung_task_is_one_report(self):
+        found = kernel_log.find_splats(CALM + HUNG + CALM)
+        self.assertEqual([len(splat.lines) for splat in found], [HUNG.count("\n")])
 
     def test_reports_next_to_each_other_stay_apart(self):
         lines = "[ 12.000000] alg: self-tests for deflate using deflate-iaa failed (rc=-22)\n"
