@@ -16,6 +16,10 @@ load_dir=/sys/kernel/debug/acomp_load
 build=$project/${IAA_BUILD:-build/harness}
 export PATH=$build/device:$build/tests/vm/programs:$PATH
 
+# Starting a process takes an emulated CPU a tenth of a second: what tests do often needs none.
+exec {never}<> <(:)
+nap() { read -rt "$1" -u "$never" _ || true; }
+
 # ---- verdicts ----
 
 fail() {
@@ -81,7 +85,7 @@ wait_for() {
 	shift 2
 	until "$@"; do
 		((SECONDS - start < limit)) || fail "$what: not within $limit s"
-		sleep 0.2
+		nap 0.2
 	done
 }
 
@@ -97,7 +101,7 @@ within() {
 			kill -KILL "$pid" 2>/dev/null
 			return 124
 		fi
-		sleep 0.1
+		nap 0.1
 	done
 	wait "$pid"
 }
@@ -219,7 +223,7 @@ bind_device() {
 	size=${size:-$((total / wqs))}
 	engines=${engines:-$(<$dsa/devices/"$iax"/max_engines)}
 	for ((i = 0; i < engines; i++)); do
-		must accel-config config-engine "$iax/engine${iax#iax}.$i" --group-id=0
+		echo 0 >"$dsa/devices/engine${iax#iax}.$i/group_id" || fail "engine $i of $iax takes no group"
 	done
 	for ((i = 0; i < wqs; i++)); do
 		config_wq "$iax" "$i" "$size" 0
@@ -285,26 +289,50 @@ control_ports() {
 	echo "$n"
 }
 
-# ctl N REQUEST...: to the Nth device's control socket, a JSON object or a command and key=value
-# (Documentation/device-control.rst); prints the replies.
+# ctl N REQUEST...: to the Nth device's control socket, each a JSON object or a command without
+# arguments (Documentation/device-control.rst); prints the replies.
 ctl() {
-	local n=$1 answer
+	local n=$1 port request id line
 	shift
-	answer=$(timeout $((30 * scale)) iaa-device ctl "/dev/virtio-ports/iaa.ctl.$n" "$@" 2>&1) ||
-		fail "control request to device $n failed: $*: $answer"
-	printf '%s\n' "$answer"
+	exec {port}<>"/dev/virtio-ports/iaa.ctl.$n" || fail "device $n has no control port"
+	for request; do
+		[[ $request == \{* ]] || request="{\"command\": \"$request\"}"
+		# Replies that an earlier request did not wait for are told apart by their number.
+		id=$BASHPID$SRANDOM
+		request=${request//$'\n'/ }
+		printf '{"id": %s, %s\n' "$id" "${request#\{}" >&"$port"
+		while :; do
+			IFS= read -r -t $((20 * scale)) -u "$port" line || fail "device $n does not answer to $request"
+			[[ ! $line =~ \"id\":${id}[^0-9] ]] || break
+		done
+		[[ $line == *'"ok":true'* ]] || fail "device $n refuses $request: $line"
+		printf '%s\n' "$line"
+	done
+	exec {port}>&-
 }
 
 # counter N NAME: one of the Nth model's counters: completed, dropped, wq.0.accepted, opcode.0x43,
 # status.0x0a, command.0x01 and so on.
 counter() {
-	# shellcheck disable=SC2016
-	ctl "$1" counters | jq --arg name "$2" '.counters as $c | ($name / ".") as $p |
-		if $p[0] == "wq" then $c.wqs[$p[1] | tonumber][$p[2]]
-		elif $p[0] == "opcode" then $c.opcodes[$p[1]] // 0
-		elif $p[0] == "status" then $c.statuses[$p[1]] // 0
-		elif $p[0] == "command" then $c.commands[$p[1]] // 0
-		else $c.total[$name] end'
+	local all table key=${2##*.}
+	all=$(ctl "$1" counters) || exit 1
+	case $2 in
+	opcode.*) table=opcodes ;;
+	status.*) table=statuses ;;
+	command.*) table=commands ;;
+	wq.*)
+		local wqs=${all#*'"wqs":['} n=${2#wq.}
+		for ((n = ${n%.*}; n > 0; n--)); do wqs=${wqs#*\}}; done
+		all="\"wq\":${wqs%%\}*}}"
+		table=wq
+		;;
+	*) table=total ;;
+	esac
+	all=${all#*"\"$table\":"}
+	all=${all%%\}*}
+	BASH_REMATCH=()
+	[[ $all =~ \"$key\":([0-9]+) ]] || { [[ $table != total && $table != wq ]] || fail "there is no counter $2"; }
+	echo "${BASH_REMATCH[1]:-0}"
 }
 
 # device_state N FILTER: of what the Nth model says of itself, by jq.
@@ -335,19 +363,28 @@ load_stop() { echo stop >"$load_dir/$1/control" || fail "load $1: cannot stop"; 
 
 # load_value SLOT KEY: one of the result's values; 0 where it is not there.
 load_value() {
-	local value
-	value=$(sed -n "s/^$2=//p" "$load_dir/$1/result")
-	printf '%s\n' "${value:-0}"
+	local key value found=0
+	while IFS='=' read -r key value; do
+		[[ $key != "$2" ]] || found=$value
+	done <"$load_dir/$1/result"
+	printf '%s\n' "$found"
 }
 
-load_is() { [[ $(load_value "$1" "$2") == "$3" ]]; }
+load_is() {
+	local key value
+	while IFS='=' read -r key value; do
+		[[ $key != "$2" ]] || break
+	done <"$load_dir/$1/result"
+	[[ $key == "$2" && $value == "$3" ]]
+}
 load_ended() { load_is "$1" state "done" || load_is "$1" state stuck; }
 
 # load_wait SLOT SECONDS: until all threads have ended or are stuck; shows the result.
 load_wait() {
 	wait_for "$2" "load $1 ends" load_ended "$1"
-	sed 's/^/   /' "$load_dir/$1/result"
-	[[ $(load_value "$1" setup_errno) == 0 ]] ||
+	local line
+	while IFS= read -r line; do echo "   $line"; done <"$load_dir/$1/result"
+	load_is "$1" setup_errno 0 ||
 		fail "load $1 could not be set up: errno $(load_value "$1" setup_errno)"
 }
 
