@@ -139,6 +139,7 @@ TEST_F(FaultsTest, DisableAndResetGoPastTheLost) {
         actions.on_drain = DrainFault::kWaits;
     });
     submit(0, descriptor(0));
+    ASSERT_TRUE(wait_until([this] { return device_->counters().snapshot().total.faults == 2; }));
     EXPECT_EQ(command(Command::kAbortWq, 1), 0U);
     EXPECT_EQ(occupancy(0), 0U);
     submit(0, descriptor(1));
