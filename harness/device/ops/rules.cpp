@@ -57,19 +57,19 @@ Result when(bool broken, const Text& text, std::uint32_t flags = 0) {
         return std::nullopt;
     }
     if constexpr (std::is_invocable_v<Text>) {
-        return Breach{text(), flags};
+        return Breach(text(), flags);
     } else {
-        return Breach{text, flags};
+        return Breach(text, flags);
     }
 }
 
 /// For rules about bits that must be zero.
 Result zero_bits(std::uint64_t bits, std::string_view what) {
-    return bits == 0 ? std::nullopt : Result(Breach{fmt::format("{} {:#x}", what, bits), 0});
+    return bits == 0 ? std::nullopt : Result(Breach(fmt::format("{} {:#x}", what, bits)));
 }
 
 Result bad_flags(std::uint32_t flags) {
-    return flags == 0 ? std::nullopt : Result(Breach{fmt::format("flags {:#x}", flags), flags});
+    return flags == 0 ? std::nullopt : Result(Breach(fmt::format("flags {:#x}", flags), flags));
 }
 
 bool is_known(Opcode opcode) {
@@ -349,6 +349,9 @@ Result decompress_aecs_size(const Request& r) {
 
 Result overlap(const Request& r) {
     struct Buffer {
+        Buffer(std::string_view what, const Range& where, bool output)
+            : name(what), range(where), written(output) {}
+
         std::string_view name;
         Range range;
         bool written;
@@ -362,12 +365,12 @@ Result overlap(const Request& r) {
         r.statistics() && compress(opcode) ? kHistogramSize : d.max_dst_size;
     const std::array<Buffer, 5> buffers{{
         {"source", r.source(), false},
-        {"destination", {d.dst_addr, output ? output_size : 0}, true},
+        {"destination", Range(d.dst_addr, output ? output_size : 0), true},
         {"AECS read", codec(opcode) && r.reads_aecs() ? r.aecs_read() : Range{}, false},
         {"AECS write", codec(opcode) && r.writes_aecs() ? r.aecs_write() : Range{}, true},
         {"completion record",
          r.flag(op_flag::kCompletionAddressValid) != 0
-             ? Range{d.completion_addr, sizeof(CompletionRecord)}
+             ? Range(d.completion_addr, sizeof(CompletionRecord))
              : Range{},
          true},
     }};
@@ -375,11 +378,10 @@ Result overlap(const Request& r) {
         for (std::size_t j = i + 1; j < buffers.size(); ++j) {
             if ((buffers[i].written || buffers[j].written) &&
                 buffers[i].range.overlaps(buffers[j].range)) {
-                return Breach{
-                    fmt::format("{} ({} bytes at {:#x}) and {} ({} bytes at {:#x})",
-                                buffers[i].name, buffers[i].range.size, buffers[i].range.address,
-                                buffers[j].name, buffers[j].range.size, buffers[j].range.address),
-                    0};
+                return Breach(fmt::format("{} ({} bytes at {:#x}) and {} ({} bytes at {:#x})",
+                                          buffers[i].name, buffers[i].range.size,
+                                          buffers[i].range.address, buffers[j].name,
+                                          buffers[j].range.size, buffers[j].range.address));
             }
         }
     }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "device/ops/buffers.h"
 #include "device/ops/operation.h"
@@ -80,16 +81,23 @@ class Request {
 
 /// How a rule was broken.
 struct Breach {
+    explicit Breach(std::string values, std::uint32_t invalid_flags = 0)
+        : text(std::move(values)), flags(invalid_flags) {}
+
     std::string text;         ///< the values, for the log line
     std::uint32_t flags = 0;  ///< for the record's invalid_flags
 };
 
 /// One rule.
 struct Rule {
+    constexpr Rule(std::string_view rule, Status broken, bool (*operations)(Opcode),
+                   std::optional<Breach> (*breach)(const Request&))
+        : name(rule), status(broken), applies(operations), check(breach) {}
+
     std::string_view name;
-    Status status = Status::kNone;
-    bool (*applies)(Opcode) = nullptr;
-    std::optional<Breach> (*check)(const Request&) = nullptr;
+    Status status;
+    bool (*applies)(Opcode);
+    std::optional<Breach> (*check)(const Request&);
 };
 
 /// All rules, in the order in which they are checked: the first one broken is reported.

@@ -20,8 +20,7 @@ void read_exactly(std::ifstream& file, std::span<std::byte> out, std::uint64_t o
 
 }  // namespace
 
-TraceReader::TraceReader(const std::filesystem::path& path)
-    : file_(path, std::ios::binary), size_(0) {
+TraceReader::TraceReader(const std::filesystem::path& path) : file_(path, std::ios::binary) {
     if (!file_) {
         throw std::system_error(errno, std::generic_category(),
                                 fmt::format("cannot open the trace {}", path.string()));

@@ -101,6 +101,9 @@ class RecordedMemory final : public DmaMemory {
 };
 
 struct Field {
+    constexpr Field(std::string_view field, std::uint64_t (*value)(const CompletionRecord&))
+        : name(field), get(value) {}
+
     std::string_view name;
     std::uint64_t (*get)(const CompletionRecord&);
 };
