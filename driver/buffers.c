@@ -82,7 +82,7 @@ int iaa_buffers_alloc(struct iaa_wq *iwq)
 	iwq->n_slots = n;
 	for (i = 0; i < n; i++) {
 		if (alloc_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL) ||
-		    alloc_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL))
+		    alloc_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL_OUT))
 			return -ENOMEM;
 	}
 	return 0;
@@ -98,7 +98,7 @@ void iaa_buffers_free(struct iaa_wq *iwq)
 
 	for (i = 0; i < iwq->n_slots; i++) {
 		free_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL);
-		free_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL);
+		free_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL_OUT);
 	}
 	kvfree(iwq->slots);
 	iwq->slots = NULL;
@@ -160,22 +160,26 @@ static void copy_in(void *to, struct scatterlist *sg, u32 len)
  * @iwq: the WQ
  * @slot: the slot of the descriptor
  * @req: the request, its lengths checked
- * @dst_len: how much of the destination the device may fill; it may get less
+ * @compress: what it asks for
  * @verify: the device is going to read the destination, too
+ *
+ * The device may get less room than the request has.
  *
  * Return: 0, -ENOBUFS where there is no buffer to gather in, -EIO where mapping
  * failed. Nothing is attached then.
  */
 int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
-		       u32 dst_len, bool verify)
+		       bool compress, bool verify)
 {
 	struct scatterlist *src = req->src, *dst = req->dst;
-	u32 src_len = req->slen;
+	u32 src_len = req->slen, dst_len = min(req->dlen, iwq->max_len);
 	bool src_here, dst_here;
 	int rc = -ENOBUFS;
 
+	if (compress && src_len <= IAA_SMALL)
+		dst_len = min_t(u32, dst_len, IAA_SMALL_OUT);
 	src_here = src_len > IAA_SMALL && in_one_piece(src, src_len);
-	dst_here = dst_len > IAA_SMALL && in_one_piece(dst, dst_len);
+	dst_here = dst_len > IAA_SMALL_OUT && in_one_piece(dst, dst_len);
 	/* The device refuses buffers that overlap. */
 	if (src_here && dst_here && overlap(src, src_len, dst, dst_len))
 		src_here = false;
@@ -190,7 +194,7 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 		goto err;
 
 	rc = -ENOBUFS;
-	if (dst_len <= IAA_SMALL)
+	if (dst_len <= IAA_SMALL_OUT)
 		use_buffer(&slot->dst, &slot->small_dst, dst_len);
 	else if (dst_here)
 		rc = use_place(iwq, &slot->dst, dst, dst_len,

@@ -14,7 +14,7 @@
 #define LOOK_AGAIN_MS	50
 #define LOOK_SELDOM_MS	1000
 #define GIVE_UP_MS	5000
-#define MAX_COMEBACKS	3
+#define MAX_COMEBACKS	5
 
 /* Finishes a request whose descriptor the device has done with. */
 static void finish_slot(struct iaa_wq *iwq, struct iaa_slot *slot)
@@ -175,15 +175,20 @@ void iaa_wq_health(struct work_struct *work)
 		return;
 	}
 	if (iwq->comebacks == MAX_COMEBACKS) {
-		dev_err(dev, "stays out of use: it failed %u times before\n", iwq->comebacks);
+		dev_err(dev, "stays out of use: it was tried again %u times\n", iwq->comebacks);
 		return;
 	}
+	iwq->comebacks++;
 	rc = iaa_selfcheck(iwq);
+	if (rc == -ETIMEDOUT) {
+		iwq->failed_at = jiffies;
+		look_again(iwq, LOOK_AGAIN_MS);
+		return;
+	}
 	if (rc) {
 		dev_err(dev, "stays out of use: it answers, but fails its check: %d\n", rc);
 		return;
 	}
-	iwq->comebacks++;
 	clear_bit(0, &iwq->failed);
 	set_usable(iwq, true);
 	dev_info(dev, "answers again and is used again\n");

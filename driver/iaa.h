@@ -17,8 +17,10 @@
 #include "modes/modes.h"
 #include "stats/stats.h"
 
-/* Requests up to this size go through buffers that are mapped once for all. */
+/* Input up to this size goes through buffers that are mapped once for all. */
 #define IAA_SMALL		PAGE_SIZE
+/* The same for output: holds whatever a small input compresses to, in any mode. */
+#define IAA_SMALL_OUT		(2 * PAGE_SIZE)
 /* What is gathered from many segments may be this large. */
 #define IAA_LARGE		(32 * PAGE_SIZE)
 /* Pairs of large buffers a device has. */
@@ -140,7 +142,7 @@ struct iaa_slot {
  * @index: its index in the snapshot being built
  * @usable: to be routed to; under iaa_lock
  * @failed: a descriptor was not answered in time
- * @comebacks: times that it was taken back after that
+ * @comebacks: times that it was tried again after that
  * @failed_at: when, in jiffies
  * @lost_lock: guards @lost and @closing
  * @lost: slots whose descriptors were not answered in time
@@ -206,7 +208,7 @@ void iaa_buffers_free_large(struct iaa_device *dev);
 int iaa_buffers_alloc(struct iaa_wq *iwq);
 void iaa_buffers_free(struct iaa_wq *iwq);
 int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
-		       u32 dst_len, bool verify);
+		       bool compress, bool verify);
 void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot);
 void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len);
 

@@ -251,7 +251,6 @@ int iaa_request(struct acomp_req *req, bool compress)
 	struct idxd_desc *desc;
 	struct iaa_slot *slot;
 	struct iaa_wq *iwq;
-	u32 dst_len;
 	int rc;
 
 	rc = iaa_request_check(req);
@@ -264,8 +263,7 @@ int iaa_request(struct acomp_req *req, bool compress)
 
 	slot = &iwq->slots[idxd_desc_id(desc)];
 	slot->desc = desc;
-	dst_len = min(req->dlen, iwq->max_len);
-	rc = iaa_buffers_attach(iwq, slot, req, dst_len, check);
+	rc = iaa_buffers_attach(iwq, slot, req, compress, check);
 	if (rc) {
 		release(iwq, slot);
 		return in_software(req, compress, rc == -EIO ? IAA_R_MAP : IAA_R_NO_BUFFER);

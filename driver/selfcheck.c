@@ -87,8 +87,8 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
  * iaa_selfcheck() - whether a WQ's device gives the known answers
  * @iwq: the WQ, which no request uses
  *
- * Return: 0; -ETIMEDOUT when the device does not answer, which leaves a descriptor
- * with it for ever; another error when an answer is wrong.
+ * Return: 0; -ETIMEDOUT when the device does not answer, which makes the descriptor a
+ * lost one; another error when an answer is wrong.
  */
 int iaa_selfcheck(struct iaa_wq *iwq)
 {
@@ -109,8 +109,13 @@ int iaa_selfcheck(struct iaa_wq *iwq)
 	rc = check_decompress(iwq, slot, &job);
 	if (!rc)
 		rc = check_compress(iwq, slot, &job);
-	/* One that is not answered stays the device's until the WQ is reset. */
-	if (rc != -ETIMEDOUT)
+	if (rc != -ETIMEDOUT) {
 		idxd_free_desc(iwq->wq, desc);
+		return rc;
+	}
+	slot->req = NULL;
+	spin_lock_bh(&iwq->lost_lock);
+	list_add_tail(&slot->lost, &iwq->lost);
+	spin_unlock_bh(&iwq->lost_lock);
 	return rc;
 }
