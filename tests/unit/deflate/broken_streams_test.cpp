@@ -43,7 +43,9 @@ struct Broken {
           stream(std::move(bytes)),
           good_bytes(before) {}
 
-    friend void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.name; }
+    friend std::ostream& operator<<(std::ostream& out, const Broken& broken) {
+        return out << broken.name;
+    }
 };
 
 constexpr unsigned kRepeat = 16;
@@ -121,7 +123,7 @@ Broken first_d_16_code() {
     lengths.ll[255] = lengths.ll[256] = 2;
     std::fill_n(lengths.d.begin(), 4, std::uint8_t{2});
     std::vector<ClToken> tokens = plain_tokens(std::span(lengths.ll).first(257));
-    tokens.push_back({kRepeat, 4 - 3});
+    tokens.emplace_back(kRepeat, 4 - 3);
     StreamBuilder builder = behind_a_block();
     builder.dynamic(true, 257, 4, flat_cl_lengths(), tokens);
     builder.use(lengths).literal('x').end_of_block();
@@ -136,7 +138,7 @@ Broken cl_codes_span_both_trees_16() {
     lengths.ll[254] = lengths.ll[255] = lengths.ll[256] = 2;
     std::fill_n(lengths.d.begin(), 4, std::uint8_t{2});
     std::vector<ClToken> tokens = plain_tokens(std::span(lengths.ll).first(255));
-    tokens.push_back({kRepeat, 6 - 3});
+    tokens.emplace_back(kRepeat, 6 - 3);
     StreamBuilder builder = behind_a_block();
     builder.dynamic(true, 257, 4, flat_cl_lengths(), tokens);
     builder.use(lengths).literal('x').end_of_block();
@@ -152,10 +154,10 @@ Broken cl_codes_span_both_trees(unsigned symbol) {
     lengths.d[28] = lengths.d[29] = 1;
     std::vector<ClToken> tokens = plain_tokens(std::span(lengths.ll).first(257));
     if (symbol == kManyZeros) {
-        tokens.push_back({kManyZeros, 29 + 28 - 11});
+        tokens.emplace_back(kManyZeros, 29 + 28 - 11);
     } else {
         append(tokens, plain_tokens(Bytes(27)));
-        tokens.push_back({kZeros, 2 + 8 - 3});
+        tokens.emplace_back(kZeros, 2 + 8 - 3);
         append(tokens, plain_tokens(Bytes(20)));
     }
     append(tokens, {{1}, {1}});
@@ -168,7 +170,7 @@ Broken cl_codes_span_both_trees(unsigned symbol) {
 
 Broken big_repeat_count_ll_codes() {
     std::vector<ClToken> tokens = plain_tokens(Bytes(280, 9));
-    tokens.push_back({kManyZeros, 127});
+    tokens.emplace_back(kManyZeros, 127);
     StreamBuilder builder = behind_a_block();
     builder.dynamic(true, 286, 30, flat_cl_lengths(), tokens);
     return {"big_repeat_count_ll_codes", ErrorCode::kWrongLlCount, Zlib::kRefuses,
@@ -178,7 +180,7 @@ Broken big_repeat_count_ll_codes() {
 Broken big_repeat_count_d_codes() {
     std::vector<ClToken> tokens = ll_tokens(flat_lengths(286, 30));
     append(tokens, plain_tokens(Bytes(28, 9)));
-    tokens.push_back({kRepeat, 0});  // 31 distance codes
+    tokens.emplace_back(kRepeat, 0);  // 31 distance codes
     StreamBuilder builder = behind_a_block();
     builder.dynamic(true, 286, 30, flat_cl_lengths(), tokens);
     return {"big_repeat_count_d_codes", ErrorCode::kWrongDCount, Zlib::kRefuses,
@@ -189,7 +191,7 @@ Broken big_repeat_count_d_codes() {
 Broken many_distance_codes() {
     std::vector<ClToken> tokens = ll_tokens(flat_lengths(286, 30));
     append(tokens, plain_tokens(Bytes(8, 5)));
-    tokens.push_back({kZeros, 7});  // ten, two of which were announced
+    tokens.emplace_back(kZeros, 7);  // ten, two of which were announced
     StreamBuilder builder = behind_a_block();
     builder.dynamic(true, 286, 10, flat_cl_lengths(), tokens);
     return {"many_distance_codes", ErrorCode::kWrongDCount, Zlib::kRefuses,

@@ -162,11 +162,11 @@ struct Tokens {
     std::vector<Match> list;
 
     bool literal(unsigned byte) {
-        list.push_back({0, byte});
+        list.emplace_back(0, byte);
         return true;
     }
     bool match(unsigned length, unsigned distance) {
-        list.push_back({length, distance});
+        list.emplace_back(length, distance);
         return true;
     }
 };

@@ -122,7 +122,7 @@ std::array<std::uint8_t, 19> flat_cl_lengths() {
 std::vector<ClToken> plain_tokens(std::span<const std::uint8_t> lengths) {
     std::vector<ClToken> tokens;
     for (const std::uint8_t length : lengths) {
-        tokens.push_back({length});
+        tokens.emplace_back(length);
     }
     return tokens;
 }
