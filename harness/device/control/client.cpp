@@ -207,7 +207,7 @@ int run_client(const std::vector<std::string>& words, std::istream& in, std::ost
         return kUsage;
     }
     // A server that goes away is an error to report, and not a signal to die of.
-    std::signal(SIGPIPE, SIG_IGN);
+    (void)std::signal(SIGPIPE, SIG_IGN);
     bool ok = true;
     try {
         Connection connection(arguments.path);

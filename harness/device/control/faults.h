@@ -18,10 +18,10 @@ namespace iaa::device::control {
 
 /// Which descriptors a rule is about. Every condition that is set must hold.
 struct FaultMatch {
-    std::optional<std::uint8_t> opcode{};
-    std::optional<std::uint32_t> wq{};
+    std::optional<std::uint8_t> opcode = std::nullopt;
+    std::optional<std::uint32_t> wq = std::nullopt;
     /// Decompression that suppresses its output (decompress flag bit 9).
-    std::optional<bool> verify{};
+    std::optional<bool> verify = std::nullopt;
     std::uint32_t min_size = 0;  ///< of source 1, bytes
     std::uint32_t max_size = std::numeric_limits<std::uint32_t>::max();
 
@@ -47,8 +47,9 @@ enum class CrcFault : std::uint8_t {
 };
 
 struct Corruption {
-    std::optional<std::uint32_t> offset{};  ///< of the byte in the output; a random one where unset
-    std::uint8_t flip = 0xff;               ///< XORed into the byte; never 0
+    std::optional<std::uint32_t> offset =
+        std::nullopt;          ///< of the byte in the output; a random one where unset
+    std::uint8_t flip = 0xff;  ///< XORed into the byte; never 0
     CrcFault crc = CrcFault::kStale;
 };
 
@@ -74,9 +75,9 @@ struct FaultActions {
     DrainFault on_drain = DrainFault::kForgets;  ///< where never_complete is set
     /// The device goes into HALT when an engine takes the descriptor, which stays uncompleted.
     bool halt = false;
-    std::optional<StatusFault> status{};
-    std::optional<Corruption> corrupt{};
-    std::optional<std::uint32_t> output_size{};  ///< reported in place of the true one
+    std::optional<StatusFault> status = std::nullopt;
+    std::optional<Corruption> corrupt = std::nullopt;
+    std::optional<std::uint32_t> output_size = std::nullopt;  ///< reported in place of the true one
     InterruptFault interrupt = InterruptFault::kNone;
     bool complete_twice = false;  ///< the record is written, and written again after `twice_gap`
     std::chrono::milliseconds twice_gap{1};
@@ -85,13 +86,13 @@ struct FaultActions {
     /// Hostile: the completion record is written this long after the work ended, from outside the
     /// engine and whatever the guest did meanwhile, a reset or a disable included. Real hardware
     /// does not do this; it is for tests of what a driver's memory is still open to.
-    std::optional<std::chrono::milliseconds> late{};
+    std::optional<std::chrono::milliseconds> late = std::nullopt;
 };
 
 struct FaultRule {
-    FaultMatch match{};
-    FaultTrigger trigger{};
-    FaultActions actions{};
+    FaultMatch match;
+    FaultTrigger trigger;
+    FaultActions actions;
 };
 
 struct FaultRuleState {

@@ -33,7 +33,7 @@ class Client {
     [[nodiscard]] bool waiting() const { return wait_.has_value(); }
     [[nodiscard]] short events() const {
         // While a wait is on, and while replies are not taken, requests stay in the socket.
-        const bool take = !ended_ && !wait_ && output_.size() < Server::kMaxReplies / 2;
+        const bool take = !ended_ && !wait_ && output_.size() < Server::kMaxReplies;
         return static_cast<short>((take ? POLLIN : 0) | (output_.empty() ? 0 : POLLOUT));
     }
 
@@ -47,10 +47,12 @@ class Client {
             if (auto reply = look_again(*wait_, target_)) {
                 wait_.reset();
                 put(*reply);
-                take_lines();
             }
         }
-        if (!flush() || output_.size() >= Server::kMaxReplies) return false;
+        do {
+            take_lines();
+            if (!flush()) return false;
+        } while (!wait_ && output_.empty() && input_.find('\n') != std::string::npos);
         return !ended_ || wait_ || !output_.empty();
     }
 
@@ -59,25 +61,23 @@ class Client {
         std::array<char, 16384> buffer;
         const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (got < 0) return errno == EAGAIN || errno == EINTR;
-        if (got == 0) {
+        if (got == 0)
             ended_ = true;  // of what it sends; it may still read
-            return true;
-        }
-        input_.append(buffer.data(), static_cast<std::size_t>(got));
-        take_lines();
+        else
+            input_.append(buffer.data(), static_cast<std::size_t>(got));
         return true;
     }
 
     void take_lines() {
         std::size_t begin = 0;
-        while (!wait_) {
-            const std::size_t end = input_.find('\n', begin);
-            if (end == std::string::npos) break;
+        std::size_t end = input_.find('\n');
+        while (end != std::string::npos && !wait_ && output_.size() < Server::kMaxReplies) {
             take_line(std::string_view(input_).substr(begin, end - begin));
             begin = end + 1;
+            end = input_.find('\n', begin);
         }
         input_.erase(0, begin);
-        if (!wait_ && input_.size() >= Server::kMaxLine) {
+        if (end == std::string::npos && input_.size() >= Server::kMaxLine) {
             // What has come of it is thrown away, and so is the rest up to its newline.
             input_.clear();
             skipping_ = true;

@@ -15,8 +15,8 @@ namespace iaa::device::control {
 /// whom may be a guest at the other end of a virtio-serial port, who comes and goes without the
 /// connection ending. Serves on a thread of its own from construction to destruction.
 ///
-/// A line that is too long or no request gets an error, an empty line nothing. A client that does
-/// not read its replies is disconnected once they pile up.
+/// A line that is too long or no request gets an error, an empty line nothing. The
+/// requests of a client that does not read its replies wait until it does.
 class Server {
   public:
     /// As UnixListener. Throws std::system_error.
@@ -27,8 +27,9 @@ class Server {
     Server(Server&&) = delete;
     Server& operator=(Server&&) = delete;
 
-    static constexpr std::size_t kMaxLine = 64U << 10;    ///< bytes, the newline included
-    static constexpr std::size_t kMaxReplies = 4U << 20;  ///< bytes that a client has not read
+    static constexpr std::size_t kMaxLine = 64U << 10;  ///< bytes, the newline included
+    /// Bytes that a client has not read, beyond which its requests wait.
+    static constexpr std::size_t kMaxReplies = 1U << 20;
     static constexpr std::size_t kMaxClients = 64;
 
   private:

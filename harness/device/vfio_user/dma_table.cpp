@@ -125,7 +125,9 @@ bool DmaTable::acquire(std::uint64_t iova, std::uint64_t size, bool write, Piece
         if (write ? !region.writable : !region.readable) return false;
         const std::uint64_t length = std::min(size - 1, region.last - iova) + 1;
         if (pieces != nullptr) {
-            pieces->add({&region, iova - region.first, static_cast<std::size_t>(length)});
+            pieces->add({.region = &region,
+                         .offset = iova - region.first,
+                         .length = static_cast<std::size_t>(length)});
             region.users.fetch_add(1);
         }
         if (length == size) return true;

@@ -23,7 +23,7 @@ struct Guard {
     std::size_t size;
     std::atomic<bool>* broken;
 };
-constinit thread_local Guard current_guard{nullptr, 0, nullptr};
+constinit thread_local Guard current_guard{.area = nullptr, .size = 0, .broken = nullptr};
 
 struct sigaction previous_action;
 
@@ -47,7 +47,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
         previous_action.sa_handler(signal);
     } else {
         // The instruction runs again, faults again, and ends the process as it should.
-        std::signal(signal, SIG_DFL);
+        (void)std::signal(signal, SIG_DFL);
     }
 }
 
@@ -66,7 +66,7 @@ void install_handler() {
 class GuardScope {
   public:
     GuardScope(void* area, std::size_t size, std::atomic<bool>& broken) {
-        current_guard = {area, size, &broken};
+        current_guard = {.area = area, .size = size, .broken = &broken};
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     ~GuardScope() {

@@ -29,12 +29,10 @@ MessageReader::Received MessageReader::receive(int socket, int flags) {
         tail_ -= head_;
         head_ = 0;
     }
-    if (tail_ >= sizeof(Header)) {
-        // next() has seen this header and found its size within bounds.
-        const auto header = *load<Header>(buffer_);
-        if (header.size > buffer_.size())
-            buffer_.resize(std::min<std::size_t>(max_size_, header.size));
-    }
+    // next() has seen this header, and found its size within bounds.
+    const auto header = load<Header>(std::span(buffer_).first(tail_));
+    if (header && header->size > buffer_.size())
+        buffer_.resize(std::min<std::size_t>(max_size_, header->size));
 
     iovec data{.iov_base = buffer_.data() + tail_, .iov_len = buffer_.size() - tail_};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxMessageFds * sizeof(int))> control{};
@@ -67,7 +65,8 @@ MessageReader::Received MessageReader::receive(int socket, int flags) {
     if (!fds.empty() || truncated) {
         // What is held now belongs to the one message that is incomplete.
         if (fd_sets_.size() >= kMaxFdSets) return Received::kAbuse;
-        fd_sets_.push_back({head_position_ + (tail_ - head_), std::move(fds), truncated});
+        fd_sets_.push_back(
+            {.end = head_position_ + (tail_ - head_), .fds = std::move(fds), .lost = truncated});
     }
     return Received::kData;
 }

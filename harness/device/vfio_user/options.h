@@ -21,7 +21,7 @@ struct ServerOptions {
     /// waits for us.
     std::chrono::milliseconds dma_timeout{2'000};
     /// One line, without a newline; from any thread, one at a time. Standard error where empty.
-    std::function<void(std::string_view)> log{};
+    std::function<void(std::string_view)> log = nullptr;
 };
 
 }  // namespace iaa::device::vfio_user

@@ -3,6 +3,7 @@
 
 #include <linux/vfio.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -108,7 +109,7 @@ static_assert(sizeof(RegionAccess) == 16);
 /// One write of REGION_WRITE_MULTI, which is a 64-bit number of writes and then these.
 struct MultiWrite {
     RegionAccess access;
-    std::byte data[8];
+    std::array<std::byte, 8> data;
 };
 static_assert(sizeof(MultiWrite) == 24);
 
@@ -133,7 +134,7 @@ template <typename T>
     requires std::is_trivially_copyable_v<T>
 [[nodiscard]] std::optional<T> load(std::span<const std::byte> payload, std::size_t offset = 0) {
     if (offset > payload.size() || payload.size() - offset < sizeof(T)) return std::nullopt;
-    T value;
+    T value{};
     std::memcpy(&value, payload.data() + offset, sizeof(T));
     return value;
 }

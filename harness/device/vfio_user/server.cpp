@@ -33,7 +33,7 @@ Server::Server(Function& function, ServerOptions options)
     if (!stop_fd_) throw failure("cannot make an eventfd");
     if (!options_.log)
         options_.log = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
-    std::signal(SIGPIPE, SIG_IGN);
+    (void)std::signal(SIGPIPE, SIG_IGN);
 }
 
 Server::~Server() = default;
@@ -55,8 +55,8 @@ void Server::run() {
         if (client) {
             serve(std::move(client));
         } else if (errno != EINTR && errno != ECONNABORTED) {
-            options_.log(
-                fmt::format("vfio-user: cannot accept a client: {}", std::strerror(errno)));
+            options_.log(fmt::format("vfio-user: cannot accept a client: {}",
+                                     std::generic_category().message(errno)));
             ::poll(&ready[1], 1, kRetryMs);
         }
     }

@@ -256,6 +256,18 @@ TEST_F(ControlServer, AClientThatNeverReadsIsBounded) {
     EXPECT_EQ(other.reply()["ok"], true);
 }
 
+TEST_F(ControlServer, ManyLongRepliesToOneBurst) {
+    Raw client(path);
+    std::string lines;
+    constexpr int kCount = 2000;  // some megabytes of replies, for 50 kB of requests
+    for (int i = 0; i < kCount; ++i)
+        lines += R"({"command":"counters"})"
+                 "\n";
+    client.send(lines);
+    std::this_thread::sleep_for(50ms);
+    for (int i = 0; i < kCount; ++i) ASSERT_EQ(client.reply()["ok"], true) << i;
+}
+
 TEST_F(ControlServer, TwoServersCannotShareAPath) {
     EXPECT_THROW(Server(target, path), std::system_error);
     Raw client(path);

@@ -213,7 +213,7 @@ TEST_F(MessageTest, WriteMulti) {
     const auto one = [](std::uint32_t region, std::uint64_t offset, std::uint32_t count) {
         vu::MultiWrite write{.access = {.offset = offset, .region = region, .count = count},
                              .data = {}};
-        std::memset(static_cast<void*>(write.data), static_cast<int>(offset), sizeof(write.data));
+        write.data.fill(static_cast<std::byte>(offset));
         return write;
     };
     const Reply reply =

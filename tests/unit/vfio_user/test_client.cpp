@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace iaa::test {
@@ -27,7 +28,7 @@ constexpr std::string_view kQemuCapabilities =
     R"("max_dma_maps": 65535, "write_multiple": true}})";
 
 [[noreturn]] void fail(const std::string& what) {
-    throw ClientError(fmt::format("{}: {}", what, std::strerror(errno)));
+    throw ClientError(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
 int time_left(Clock::time_point deadline) {
@@ -256,7 +257,8 @@ void TestClient::answer_dma(const Reply& command) {
 
 void TestClient::expect_ok(const Reply& reply, std::string_view what) const {
     if (reply.failed())
-        throw ClientError(fmt::format("{} was refused: {}", what, std::strerror(reply.error())));
+        throw ClientError(fmt::format("{} was refused: {}", what,
+                                      std::generic_category().message(reply.error())));
 }
 
 GuestMemory& TestClient::map_memory(std::uint64_t iova, std::size_t size, Share share,
