@@ -200,7 +200,8 @@ void iaa_wq_finish_lost(struct iaa_wq *iwq);
 int iaa_route_init(void);
 void iaa_route_exit(void);
 void iaa_route_publish(void);
-struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *reason);
+struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
+			     enum iaa_reason *reason);
 
 /* buffers.c */
 void iaa_buffers_alloc_large(struct iaa_device *dev);

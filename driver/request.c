@@ -257,7 +257,7 @@ int iaa_request(struct acomp_req *req, bool compress)
 	if (rc)
 		return rc;
 
-	iwq = iaa_route_get(req->slen, &desc, &reason);
+	iwq = iaa_route_get(compress, req->slen, &desc, &reason);
 	if (!iwq)
 		return in_software(req, compress, reason);
 

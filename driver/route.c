@@ -25,7 +25,8 @@ struct iaa_snapshot {
 };
 
 static struct iaa_snapshot __rcu *iaa_snapshot;
-static DEFINE_PER_CPU(unsigned int, iaa_turn);
+/* Whose turn it is, apart for the two: they may alternate, and would take turns with it. */
+static DEFINE_PER_CPU(unsigned int [2], iaa_turn);
 static int iaa_hotplug_state;
 
 /* The package of a node's CPUs, as far as one of them is there to be asked. */
@@ -133,13 +134,14 @@ void iaa_route_publish(void)
 
 /**
  * iaa_route_get() - find a WQ that takes a request now
+ * @compress: what it asks for
  * @len: the longest run that the request moves
  * @desc: set to a descriptor of the WQ
  * @reason: set to why there is none
  *
  * Return: a WQ with a reference held and a descriptor allocated, or NULL.
  */
-struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *reason)
+struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc, enum iaa_reason *reason)
 {
 	const struct iaa_cpu_route *route;
 	struct iaa_snapshot *snap;
@@ -153,7 +155,7 @@ struct iaa_wq *iaa_route_get(u32 len, struct idxd_desc **desc, enum iaa_reason *
 		goto out;
 	route = &snap->routes[raw_smp_processor_id()];
 	if (route->homes > 1)
-		first = this_cpu_inc_return(iaa_turn) % route->homes;
+		first = this_cpu_inc_return(iaa_turn[compress]) % route->homes;
 	for (i = 0; i < route->count; i++) {
 		unsigned int k = i < route->homes ? (first + i) % route->homes : i;
 
