@@ -141,7 +141,8 @@ void iaa_route_publish(void)
  *
  * Return: a WQ with a reference held and a descriptor allocated, or NULL.
  */
-struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc, enum iaa_reason *reason)
+struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
+			     enum iaa_reason *reason)
 {
 	const struct iaa_cpu_route *route;
 	struct iaa_snapshot *snap;
