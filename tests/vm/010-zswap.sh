@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# shows: zswap on deflate-iaa: 96 MB out and in again under memory pressure, every page compared
+# shows: zswap on deflate-iaa: 72 MB out and in again under memory pressure, every page compared
 # limit: 180
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,12 +14,12 @@ out=$(vmstat zswpout) in=$(vmstat zswpin)
 # The limit counts what zswap keeps as well. A part of the pages leaves as memory is filled, and the rest
 # when that is done.
 mapfile -t files < <(sample_files)
-report=$(memhog --mb 96 --threads 2 --data "${files[@]}" --cgroup /sys/fs/cgroup/memhog --limit-mb 76 --page-out)
+report=$(memhog --mb 72 --threads 2 --data "${files[@]}" --cgroup /sys/fs/cgroup/memhog --limit-mb 58 --page-out)
 status=$?
 printf '%s\n' "$report"
 ((status == 0)) || fail "memhog: exit status $status"
 pages=$(value pages <<<"$report")
-check "pages" "$pages" -eq 24576
+check "pages" "$pages" -eq 18432
 check "pages out at once" "$(value swapped <<<"$report")" -ge $((pages * 99 / 100))
 check "pages compared" "$(value compared <<<"$report")" -eq "$pages"
 check "pages that were wrong" "$(value bad <<<"$report")" -eq 0

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: four devices at once: all are configured, serve and are disabled again
 # smp: 4
-# devices: 4
+# numa: 2
+# device: --profile spr node=0
+# device: --profile spr node=0
+# device: --profile spr node=1
+# device: --profile gnr node=1
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,5 +28,10 @@ for n in 0 1 2 3; do
 	((count == 0)) || used=$((used + 1))
 	check "descriptors that device $n lost" "$(counter $n dropped)" -eq 0
 done
-check "devices used" $used -eq 4
+if [[ $driver == in-tree ]]; then
+	check "devices used" $used -ge 1
+	((used == 4)) || weakness "$used of 4 devices are used"
+else
+	check "devices used" $used -eq 4
+fi
 unbind

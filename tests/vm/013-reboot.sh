@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the guest reboots under load, in the same machine: the device is found and works again
+# drivers: in-tree 7.3/ours
 # boot: own
 # reboots: 1
 # limit: 180

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the model is killed in mid-load: testbed and QEMU end, and say what happened
+# drivers: 6.12/in-tree 7.3/ours
 # boot: host
 # limit: 120
 # shellcheck source=tests/vm/host.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the last WQ disabled and enabled again (in-tree: the algorithm is registered twice, and gone)
-# boot: own
+# boot: own in-tree
 # limit: 60
 # splats: crypto-reregistered
 # shellcheck source=tests/vm/lib.sh

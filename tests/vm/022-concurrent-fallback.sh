@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: two CPUs decompress in software at once (in-tree on 6.12: one state for both, wrong data)
-# boot: own
+# boot: own 6.12/in-tree
 # limit: 90
 # splats: software-fallback-without-a-lock
 # shellcheck source=tests/vm/lib.sh

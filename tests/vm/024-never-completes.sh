@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: one request that the device never answers (in-tree: polls for ever, or is disabled for good)
-# boot: own
+# boot: own in-tree
 # limit: 90
 # splats: polls-for-ever
 # shellcheck source=tests/vm/lib.sh

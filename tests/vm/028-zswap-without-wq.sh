@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the WQ is disabled while zswap holds pages (in-tree: they are lost, 6.12 dies of it)
-# boot: own
+# boot: own in-tree
 # limit: 120
 # splats: zswap-bug-on-failed-decompression
 # shellcheck source=tests/vm/lib.sh

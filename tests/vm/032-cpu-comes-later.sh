@@ -1,10 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: a CPU that comes online after two devices were bound (in-tree: it is never served)
+# boot: own
 # limit: 60
+# set: full
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+# In a guest of its own: a CPU that comes online takes the features that it lacks from the whole machine,
+# and so the instruction that idxd looks for when it is loaded.
 begin
 requires device:2 cpus:2
 echo 0 >/sys/devices/system/cpu/cpu1/online || skip "CPU 1 cannot be taken offline"

@@ -11,7 +11,8 @@ A test is tests/vm/NNN-name.sh. The comment it begins with holds its header, lin
             scripts/testbed/run (`node:` and `device:` may be there more than once; default:
             SHAPE_DEFAULT below)
   boot:     shared  with other tests on the same guest (default)
-            own     in a guest of its own, for tests that leave the kernel broken
+            own     in a guest of its own, for tests that leave the kernel broken; drivers (or
+                    pairs) behind it: with these only
             host    the test runs beside the guests and boots what it needs by itself
   limit:    seconds (default 60), for an idle machine of 2 cores without KVM
   set:      check (default) or full
@@ -69,6 +70,7 @@ class Test:
     pairs: tuple  # (kernel, driver)
     shape: tuple  # ((key, (value, ...)), ...)
     boot: str
+    own_with: tuple  # drivers and pairs that `own` is for; empty: all
     limit: int
     full: bool
     splats: tuple
@@ -90,6 +92,14 @@ class Job:
     @property
     def name(self):
         return f"{self.test.name} ({self.kernel}, {self.driver})"
+
+    @property
+    def alone(self):
+        """Whether it shares its guest with no other test."""
+        with_this = not self.test.own_with or bool(
+            {self.driver, f"{self.kernel}/{self.driver}"} & set(self.test.own_with)
+        )
+        return self.test.boot == "host" or (self.test.boot == "own" and with_this)
 
     @property
     def log(self):
@@ -127,9 +137,9 @@ def parse_test(path):
         pairs += [(k, driver) for k in ([kernel] if kernel else kernels)]
     if set(kernels) - set(KERNELS):
         raise HeaderError(f"{path.name}: kernels: use {KERNELS}")
-    boot = one.get("boot", "shared")
-    if boot not in ("shared", "own", "host"):
-        raise HeaderError(f"{path.name}: boot: use shared, own or host")
+    boot, _, only = one.get("boot", "shared").partition(" ")
+    if boot not in ("shared", "own", "host") or (only and boot != "own"):
+        raise HeaderError(f"{path.name}: boot: use shared, own (or own DRIVER...) or host")
     if one.get("set", "check") not in ("check", "full"):
         raise HeaderError(f"{path.name}: set: use check or full")
     shape = dict(SHAPE_DEFAULT)
@@ -148,6 +158,7 @@ def parse_test(path):
         pairs=tuple(pairs),
         shape=tuple((key, tuple(shape[key])) for key in SHAPE_KEYS if key in shape),
         boot=boot,
+        own_with=tuple(only.split()),
         limit=int(one.get("limit", "60")),
         full=one.get("set") == "full",
         splats=splats,
@@ -441,7 +452,7 @@ def make_boots(jobs):
     """Groups of jobs that share a boot, the longest first so that the last ones are short."""
     groups = {}
     for number, job in enumerate(jobs):
-        alone = number if job.test.boot != "shared" else -1
+        alone = number if job.alone else -1
         groups.setdefault((job.kernel, job.driver, job.test.shape, alone), []).append(job)
     return sorted(groups.values(), key=lambda group: -sum(job.test.limit for job in group))
 
