@@ -142,9 +142,19 @@ static bool in_one_piece(struct scatterlist *sg, u32 len)
 	return sg->length >= len;
 }
 
-static bool overlap(struct scatterlist *a, u32 a_len, struct scatterlist *b, u32 b_len)
+/* Whether any of a list's first @len bytes lie in @place, which is in one piece. */
+static bool overlaps(struct scatterlist *sg, u32 len, struct scatterlist *place, u32 place_len)
 {
-	return sg_phys(a) < sg_phys(b) + b_len && sg_phys(b) < sg_phys(a) + a_len;
+	u32 part;
+
+	for (; sg && len; sg = sg_next(sg)) {
+		part = min(sg->length, len);
+		if (sg_phys(sg) < sg_phys(place) + place_len &&
+		    sg_phys(place) < sg_phys(sg) + part)
+			return true;
+		len -= part;
+	}
+	return false;
 }
 
 static void copy_in(void *to, struct scatterlist *sg, u32 len)
@@ -180,9 +190,12 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 		dst_len = min_t(u32, dst_len, IAA_SMALL_OUT);
 	src_here = src_len > IAA_SMALL && in_one_piece(src, src_len);
 	dst_here = dst_len > IAA_SMALL_OUT && in_one_piece(dst, dst_len);
-	/* The device refuses buffers that overlap. */
-	if (src_here && dst_here && overlap(src, src_len, dst, dst_len))
-		src_here = false;
+	/*
+	 * The device refuses buffers that overlap, and a source that it has written
+	 * over before it failed is of no use to software.
+	 */
+	if (dst_here && overlaps(src, src_len, dst, dst_len))
+		dst_here = false;
 
 	if (src_len <= IAA_SMALL)
 		use_buffer(&slot->src, &slot->small_src, src_len);
