@@ -23,6 +23,7 @@ start_guest() {
 	local name
 	name=host-$$-$(basename "$0" .sh)
 	"$project/scripts/testbed/run" --kernel "$kernel" --driver "$driver" --device "--profile spr" \
+		--allow-splat deadline-timer-on-a-starved-cpu \
 		--iaa-device "$build/device/iaa-device" --env "IAA_BUILD=${build#"$project"/}" \
 		--env "IAA_KERNEL=$kernel" --env "IAA_DRIVER=$driver" --env "IAA_SCALE=$scale" --name "$name" \
 		"$@" -- "tests/vm/$(basename "$0")" </dev/null >"$guest_output" 2>&1 &
