@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <iostream>
@@ -73,8 +74,8 @@ milliseconds seconds_from(std::string_view text) {
     constexpr double kMax = 86'400;
     double seconds = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc{} || end != text.data() + text.size() ||
-        !(seconds > 0 && seconds <= kMax))
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(seconds) ||
+        seconds <= 0 || seconds > kMax)
         throw std::invalid_argument(
             fmt::format("--timeout needs a number of seconds, more than 0, and not '{}'", text));
     return milliseconds(static_cast<std::int64_t>(seconds * 1000) + 1);
@@ -168,7 +169,7 @@ std::string Connection::receive_line(Deadline deadline) {
         if (input_.size() > kMaxReply)
             throw std::runtime_error(fmt::format("'{}' sends a line without end", path_));
         wait_for(POLLIN, deadline, "sent no reply");
-        std::array<char, 16384> buffer;
+        std::array<char, 16384> buffer{};
         const ssize_t got = ::read(fd_.get(), buffer.data(), buffer.size());
         if (got > 0)
             input_.append(buffer.data(), static_cast<std::size_t>(got));
@@ -213,7 +214,7 @@ int run_client(const std::vector<std::string>& words, std::istream& in, std::ost
         Connection connection(arguments.path);
         const auto run = [&](const json& request) {
             const json reply = connection.call(request, limit_of(request, arguments.limit));
-            out << reply.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+            out << reply.dump(-1, ' ', false, json::error_handler_t::replace) << '\n' << std::flush;
             ok = ok && reply.value("ok", json()) == true;
         };
         for (const json& request : arguments.requests) run(request);

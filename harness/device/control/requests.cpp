@@ -134,7 +134,7 @@ HaltExit halt_exit(const std::string& name) {
     for (const auto& [known, exit] : kExits) {
         if (known == name) return exit;
     }
-    throw std::invalid_argument("\"leave_by\" must be \"reset\", \"flr\", \"warm\" or \"cold\"");
+    throw std::invalid_argument(R"("leave_by" must be "reset", "flr", "warm" or "cold")");
 }
 
 json halt(const json& request, ControlTarget& target) {
@@ -216,7 +216,7 @@ PendingWait wait_from(const json& request, const ControlTarget&, Counters& count
         throw std::invalid_argument(fmt::format("\"timeout_ms\" must be at most {}", kMaxWaitMs));
     if (!counters.value(wait.counter))
         throw std::invalid_argument(
-            fmt::format("there is no counter \"{}\"; \"counters\" lists them", wait.counter));
+            fmt::format(R"(there is no counter "{}"; "counters" lists them)", wait.counter));
     wait.deadline = std::chrono::steady_clock::now() + milliseconds(timeout);
     return wait;
 }
@@ -239,7 +239,7 @@ Answer answer(std::string_view line, ControlTarget& target) {
         const json request = json::parse(line, nullptr, false);
         if (request.is_discarded()) throw std::invalid_argument("this is not JSON");
         if (!request.is_object())
-            throw std::invalid_argument("a request is an object: {\"command\": \"help\"}");
+            throw std::invalid_argument(R"(a request is an object: {"command": "help"})");
         if (const auto found = request.find("id"); found != request.end()) {
             if (!found->is_string() && !found->is_number())
                 throw std::invalid_argument("\"id\" must be a string or a number");
@@ -256,7 +256,7 @@ Answer answer(std::string_view line, ControlTarget& target) {
         const auto* const handler = std::ranges::find(kHandlers, command, &Handler::name);
         if (handler == kHandlers.end())
             throw std::invalid_argument(
-                fmt::format("there is no command \"{}\"; \"help\" lists them", command));
+                fmt::format(R"(there is no command "{}"; "help" lists them)", command));
         return {.reply = finish(handler->run(request, target), id, true), .wait = {}};
     } catch (const std::exception& error) {
         return {.reply = finish({{"error", error.what()}}, id, false), .wait = {}};

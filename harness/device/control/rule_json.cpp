@@ -73,7 +73,7 @@ const json* part(const json& object, const char* key,
     for (const auto& [name, value] : found->items()) {
         if (std::ranges::find(known, name) == known.end())
             throw std::invalid_argument(
-                fmt::format("\"{}\" has no \"{}\"; it has {}", key, name, fmt::join(known, ", ")));
+                fmt::format(R"("{}" has no "{}"; it has {})", key, name, fmt::join(known, ", ")));
     }
     return &*found;
 }
@@ -98,8 +98,7 @@ FaultMatch match_from(const json& object) {
         }
     }
     if (match.min_size > match.max_size)
-        throw std::invalid_argument(
-            "\"min_size\" is larger than \"max_size\": nothing would match");
+        throw std::invalid_argument(R"("min_size" is larger than "max_size": nothing would match)");
     return match;
 }
 
@@ -117,7 +116,7 @@ FaultTrigger trigger_from(const json& object) {
         } else if (key == "probability") {
             if (!value.is_number()) fail(key, "a number from 0 to 1");
             trigger.probability = value.get<double>();
-            if (!(trigger.probability >= 0.0 && trigger.probability <= 1.0))
+            if (trigger.probability < 0.0 || trigger.probability > 1.0)
                 fail(key, "a number from 0 to 1");
         } else if (key == "seed") {
             trigger.seed = number(key, value, kMax);
@@ -125,7 +124,7 @@ FaultTrigger trigger_from(const json& object) {
             trigger.count = number(key, value, kMax);
         } else if (boolean(key, value)) {
             if (from->contains("count"))
-                throw std::invalid_argument("\"once\" and \"count\" exclude each other");
+                throw std::invalid_argument(R"("once" and "count" exclude each other)");
             trigger.count = 1;
         }
     }
@@ -148,7 +147,7 @@ Corruption corruption_from(const json& object) {
         } else if (value == "stale") {
             result.crc = CrcFault::kStale;
         } else {
-            fail(key, "\"stale\" or \"matching\"");
+            fail(key, R"("stale" or "matching")");
         }
     }
     return result;
@@ -158,13 +157,13 @@ DrainFault drain_from(const json& value) {
     if (value == "forget") return DrainFault::kForgets;
     if (value == "complete") return DrainFault::kCompletes;
     if (value == "wait") return DrainFault::kWaits;
-    fail("on_drain", "\"forget\", \"complete\" or \"wait\"");
+    fail("on_drain", R"("forget", "complete" or "wait")");
 }
 
 InterruptFault interrupt_from(const json& value) {
     if (value == "lost") return InterruptFault::kLost;
     if (value == "doubled") return InterruptFault::kDoubled;
-    fail("interrupt", "\"lost\" or \"doubled\"");
+    fail("interrupt", R"("lost" or "doubled")");
 }
 
 void check(const FaultActions& actions) {
@@ -231,11 +230,11 @@ FaultActions actions_from(const json& object) {
     if (from->contains("status"))
         actions.status = status;
     else if (from->contains("error_code") || from->contains("execute"))
-        throw std::invalid_argument("\"error_code\" and \"execute\" go with a \"status\"");
+        throw std::invalid_argument(R"("error_code" and "execute" go with a "status")");
     if (from->contains("on_drain") && !actions.never_complete)
-        throw std::invalid_argument("\"on_drain\" goes with \"never_complete\"");
+        throw std::invalid_argument(R"("on_drain" goes with "never_complete")");
     if (from->contains("twice_gap_ms") && !actions.complete_twice)
-        throw std::invalid_argument("\"twice_gap_ms\" goes with \"complete_twice\"");
+        throw std::invalid_argument(R"("twice_gap_ms" goes with "complete_twice")");
     check(actions);
     return actions;
 }
@@ -315,9 +314,8 @@ std::uint8_t opcode_from_json(const json& value) {
     try {
         return static_cast<std::uint8_t>(number("opcode", value, 255));
     } catch (const std::invalid_argument&) {
-        fail("opcode",
-             "\"any\", \"noop\", \"drain\", \"decrypt\", \"encrypt\", \"decompress\", "
-             "\"compress\", \"crc64\", or a number from 0 to 255");
+        fail("opcode", R"("any", "noop", "drain", "decrypt", "encrypt", "decompress", )"
+                       R"("compress", "crc64", or a number from 0 to 255)");
     }
 }
 

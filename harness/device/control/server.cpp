@@ -58,7 +58,7 @@ class Client {
 
   private:
     bool receive() {
-        std::array<char, 16384> buffer;
+        std::array<char, 16384> buffer{};
         const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (got < 0) return errno == EAGAIN || errno == EINTR;
         if (got == 0)

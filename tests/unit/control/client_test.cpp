@@ -164,7 +164,7 @@ TEST_F(ControlClient, ThroughACharacterDevice) {
         while (!stop) {
             pollfd ready{.fd = terminal.get(), .events = POLLIN, .revents = 0};
             if (::poll(&ready, 1, 20) != 1 || (ready.revents & POLLIN) == 0) continue;
-            std::array<char, 512> buffer;
+            std::array<char, 512> buffer{};
             const ssize_t got = ::read(terminal.get(), buffer.data(), buffer.size());
             if (got <= 0) continue;
             input.append(buffer.data(), static_cast<std::size_t>(got));

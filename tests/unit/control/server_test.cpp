@@ -51,7 +51,7 @@ class Raw {
             pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
             if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) != 1)
                 return std::nullopt;
-            std::array<char, 4096> buffer;
+            std::array<char, 4096> buffer{};
             const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), 0);
             if (got <= 0) return std::nullopt;
             input_.append(buffer.data(), static_cast<std::size_t>(got));

@@ -134,7 +134,7 @@ bool TestClient::fill(std::size_t size, Clock::time_point deadline) {
     while (received_.size() < size) {
         pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
         if (::poll(&ready, 1, time_left(deadline)) == 0) return false;
-        std::array<std::byte, 65536> buffer;
+        std::array<std::byte, 65536> buffer{};
         iovec data{.iov_base = buffer.data(),
                    .iov_len = std::min(buffer.size(), size - received_.size())};
         alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(vu::kMaxMessageFds * sizeof(int))>
