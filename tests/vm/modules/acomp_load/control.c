@@ -21,7 +21,16 @@
 #define SLOTS 8
 #define MAX_COMMAND 1024
 
+struct slot;
+
+/* Which bytes a file of a slot takes. */
+struct bytes_file {
+	struct slot *slot;
+	struct blob *blob;
+};
+
 struct slot {
+	struct bytes_file files[3];
 	struct mutex lock;	/* all below */
 	struct job *job;
 	struct blob data, stream, expect;
@@ -66,7 +75,7 @@ out:
 static int slot_command(struct slot *slot, char *text)
 {
 	char *words = text;
-	char *verb = strsep(&words, " \n");
+	char *verb = strsep(&words, "\n ");
 
 	slot->error[0] = '\0';
 	if (!strcmp(verb, "start"))
@@ -160,23 +169,26 @@ out:
 	return ret;
 }
 
-#define BLOB_FILE(name)								\
-static ssize_t name##_write(struct file *file, const char __user *from,		\
-			    size_t len, loff_t *pos)				\
-{										\
-	struct slot *slot = file_inode(file)->i_private;			\
-										\
-	return blob_write(slot, &slot->name, from, len, pos);			\
-}										\
-static const struct file_operations name##_fops = {				\
-	.owner = THIS_MODULE,							\
-	.open = simple_open,							\
-	.write = name##_write,							\
+static ssize_t bytes_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
+{
+	struct bytes_file *bytes = file_inode(file)->i_private;
+
+	return blob_write(bytes->slot, bytes->blob, from, len, pos);
 }
 
-BLOB_FILE(data);
-BLOB_FILE(stream);
-BLOB_FILE(expect);
+static const struct file_operations bytes_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = bytes_write,
+};
+
+static void __init add_bytes_file(struct slot *slot, struct dentry *dir, const char *name,
+				  struct bytes_file *file, struct blob *blob)
+{
+	file->slot = slot;
+	file->blob = blob;
+	debugfs_create_file(name, 0200, dir, file, &bytes_fops);
+}
 
 static int __init acomp_load_init(void)
 {
@@ -195,9 +207,9 @@ static int __init acomp_load_init(void)
 		dir = debugfs_create_dir(name, root);
 		debugfs_create_file("control", 0200, dir, slot, &control_fops);
 		debugfs_create_file("result", 0400, dir, slot, &result_fops);
-		debugfs_create_file("data", 0200, dir, slot, &data_fops);
-		debugfs_create_file("stream", 0200, dir, slot, &stream_fops);
-		debugfs_create_file("expect", 0200, dir, slot, &expect_fops);
+		add_bytes_file(slot, dir, "data", &slot->files[0], &slot->data);
+		add_bytes_file(slot, dir, "stream", &slot->files[1], &slot->stream);
+		add_bytes_file(slot, dir, "expect", &slot->files[2], &slot->expect);
 	}
 	return 0;
 }

@@ -149,7 +149,7 @@ static void count_errno(struct errno_count *table, int err)
 }
 
 /* Carries out one operation and counts how it went. */
-static int worker_op(struct worker *w, enum op op, struct codec *codec, size_t slen, size_t room,
+static int worker_op(struct worker *w, enum op which, struct codec *codec, size_t slen, size_t room,
 		     unsigned int *made)
 {
 	const struct settings *set = &w->job->set;
@@ -159,7 +159,7 @@ static int worker_op(struct worker *w, enum op op, struct codec *codec, size_t s
 	int err;
 
 	WRITE_ONCE(w->op_since, ktime_to_ns(began));
-	if (op == OP_COMP)
+	if (which == OP_COMP)
 		err = codec_compress(codec, w->src.sgl, slen + set->slen_lie, w->dst.sgl, &dlen);
 	else
 		err = codec_decompress(codec, w->src.sgl, slen + set->slen_lie, w->dst.sgl, &dlen);
@@ -172,12 +172,12 @@ static int worker_op(struct worker *w, enum op op, struct codec *codec, size_t s
 	if (!err && dlen > room + set->dlen_lie)
 		err = -EOVERFLOW;	/* made more than there was room for */
 	if (err) {
-		w->tally.failed[op]++;
+		w->tally.failed[which]++;
 		w->cpus[cpu].failed++;
-		count_errno(w->tally.errnos[op], err);
+		count_errno(w->tally.errnos[which], err);
 		return err;
 	}
-	w->tally.ok[op]++;
+	w->tally.ok[which]++;
 	w->cpus[cpu].ok++;
 	*made = min_t(unsigned int, dlen, room);
 	return 0;
@@ -517,13 +517,13 @@ static u64 job_stuck_ns(const struct job *job, const struct worker *w)
 	return since ? max_t(s64, ktime_to_ns(ktime_get()) - since, 0) : 0;
 }
 
-static void show_errnos(struct seq_file *seq, struct job *job, enum op op)
+static void show_errnos(struct seq_file *seq, struct job *job, enum op kind)
 {
 	struct errno_count sum[MAX_ERRNOS] = {};
 	unsigned int i, j, k;
 
 	for (i = 0; i < job->set.threads; i++) {
-		const struct errno_count *table = job->workers[i].tally.errnos[op];
+		const struct errno_count *table = job->workers[i].tally.errnos[kind];
 
 		for (j = 0; j < MAX_ERRNOS && table[j].err; j++) {
 			for (k = 0; k < MAX_ERRNOS - 1; k++)
@@ -534,7 +534,7 @@ static void show_errnos(struct seq_file *seq, struct job *job, enum op op)
 		}
 	}
 	for (k = 0; k < MAX_ERRNOS && sum[k].err; k++)
-		seq_printf(seq, "%s_errno_%d=%llu\n", op_names[op], -sum[k].err, sum[k].count);
+		seq_printf(seq, "%s_errno_%d=%llu\n", op_names[kind], -sum[k].err, sum[k].count);
 }
 
 static void show_cpus(struct seq_file *seq, struct job *job)
@@ -573,11 +573,11 @@ void job_show(struct seq_file *seq, struct job *job)
 		struct worker *w = &job->workers[i];
 		const struct tally *t = &w->tally;
 		u64 waiting = job_stuck_ns(job, w);
-		enum op op;
+		unsigned int kind;
 
-		for (op = 0; op < OP_COUNT; op++) {
-			sum.ok[op] += t->ok[op];
-			sum.failed[op] += t->failed[op];
+		for (kind = 0; kind < OP_COUNT; kind++) {
+			sum.ok[kind] += t->ok[kind];
+			sum.failed[kind] += t->failed[kind];
 		}
 		sum.mismatches += t->mismatches;
 		sum.overruns += t->overruns;
