@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# shows: the guest reboots under load, in the same machine: the device is found and works again
+# shows: the guest reboots in the same machine (ours: under load): the device is found and works again
 # drivers: in-tree 7.3/ours
 # boot: own
 # reboots: 1
@@ -15,8 +15,12 @@ if [[ ! -e $kept ]]; then
 	bind_device 0
 	load_run 0 30 pattern=mixed threads=2 count=40
 	load_clean 0
-	load_start 0 pattern=mixed threads=2 seconds=600
-	wait_for 30 "the load runs" test "$(load_value 0 live)" -eq 2
+	# The in-tree driver of 6.12 would poll for ever for what the reboot takes from the device, on every
+	# CPU, and the machine would not get to its reboot.
+	if [[ $driver != in-tree ]]; then
+		load_start 0 pattern=mixed threads=2 seconds=600
+		wait_for 30 "the load runs" load_is 0 live 2
+	fi
 	echo "$(compressions 0) $(counter 0 command.0x01)" >$kept
 	step "reboot"
 	sync -f $kept
