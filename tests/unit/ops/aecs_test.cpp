@@ -244,7 +244,7 @@ TEST(DecompressAecs, HuffmanOnlyTableFromOutside) {
             const std::size_t base = 577;
             const auto put = [&](unsigned symbol, unsigned value) {
                 for (unsigned bit = 0; bit < 11; ++bit) {
-                    const std::size_t at = base + (symbol - 64) * 11U + bit;
+                    const std::size_t at = base + std::size_t{symbol - 64} * 11 + bit;
                     image[832 + at / 8] = static_cast<std::uint8_t>(image[832 + at / 8] |
                                                                     (value >> bit & 1) << at % 8);
                 }
@@ -378,7 +378,7 @@ TEST(DecompressAecs, RandomContents) {
         std::ranges::generate(input, [&] { return static_cast<std::uint8_t>(random()); });
         auto& source = memory.map(input);
         auto& destination = memory.map(300);
-        image.resize(2 * kDecompressAecsSize);
+        image.resize(kTwoAreas);
         auto& area = memory.map(image);
         Descriptor d = decompress_descriptor(source, destination);
         set_flags(d, op_flag::kReadAecs | op_flag::kWriteAecs);

@@ -173,7 +173,7 @@ TEST(Malformed, OutputBeforeTheError) {
     auto& source = memory.map(
         Bits().put(3, 3).symbol('o').symbol('k').symbol(257).code(2, 5).put(0, 16).bytes());
     auto& destination = memory.map(100);
-    auto& areas = memory.map(2 * kDecompressAecsSize);
+    auto& areas = memory.map(kTwoAreas);
     Descriptor d = decompress_descriptor(source, destination);
     set_flags(d, op_flag::kWriteAecs);
     d.src2_addr = areas.address;
@@ -184,7 +184,7 @@ TEST(Malformed, OutputBeforeTheError) {
     EXPECT_EQ(destination.bytes[0], 'o');
     EXPECT_EQ(destination.bytes[1], 'k');
     EXPECT_EQ(destination.bytes[2], 0);
-    EXPECT_EQ(areas.bytes, Bytes(2 * kDecompressAecsSize));
+    EXPECT_EQ(areas.bytes, Bytes(kTwoAreas));
 }
 
 /// Dictionary: a history before the first block.
@@ -222,16 +222,16 @@ TEST(History, WriteBackOnlyWhenAskedFor) {
     GuestMemory memory;
     auto& source = memory.map(stream);
     auto& destination = memory.map(9);
-    auto& areas = memory.map(2 * kDecompressAecsSize);
+    auto& areas = memory.map(kTwoAreas);
     Descriptor d = decompress_descriptor(source, destination);
     set_flags(d, op_flag::kWriteAecsOnOverflow);
     d.src2_addr = areas.address;
     d.src2_size = kDecompressAecsSize;
     EXPECT_EQ(execute(d, memory, {}).status(), Status::kSuccess);
-    EXPECT_EQ(areas.bytes, Bytes(2 * kDecompressAecsSize));
+    EXPECT_EQ(areas.bytes, Bytes(kTwoAreas));
     d.max_dst_size = 4;
     EXPECT_EQ(execute(d, memory, {}).status(), Status::kOutputOverflow);
-    EXPECT_NE(areas.bytes, Bytes(2 * kDecompressAecsSize));
+    EXPECT_NE(areas.bytes, Bytes(kTwoAreas));
     // The second area: no toggle.
     EXPECT_TRUE(std::all_of(areas.bytes.begin(), areas.bytes.begin() + kDecompressAecsSize,
                             [](std::uint8_t byte) { return byte == 0; }));
@@ -291,7 +291,7 @@ class Canned {
         header_ = unhex(header.at("header_hex").get<std::string>());
         const auto bits = header.at("header_bits").get<unsigned>();
         ignored_ = static_cast<unsigned>(header_.size() * 8 - bits);
-        aecs_ = &memory.map(Bytes(2 * size(), 0x33));
+        aecs_ = &memory.map(Bytes(std::size_t{2} * size(), 0x33));
     }
 
     Outcome prime() {

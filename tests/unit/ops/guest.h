@@ -92,6 +92,7 @@ class GuestMemory final : public DmaMemory {
     /// All buffers with their contents, to compare memory before and after.
     [[nodiscard]] std::vector<Bytes> contents() const {
         std::vector<Bytes> all;
+        all.reserve(buffers_.size());
         for (const Buffer& buffer : buffers_) {
             all.push_back(buffer.bytes);
         }
@@ -119,6 +120,9 @@ class GuestMemory final : public DmaMemory {
     std::vector<Access> accesses_;
     bool completion_written_ = false;
 };
+
+/// Both areas of a decompression AECS, bytes.
+inline constexpr std::size_t kTwoAreas = std::size_t{2} * kDecompressAecsSize;
 
 inline constexpr std::uint64_t kRecordAddress = 0x40;  ///< of completion records: below all buffers
 

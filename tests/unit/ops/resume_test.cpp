@@ -20,7 +20,7 @@ class Stream {
         : capabilities_(capabilities),
           crc_flag_(crc_flag),
           source_(memory_.map(stream)),
-          areas_(memory_.map(2 * kDecompressAecsSize)) {}
+          areas_(memory_.map(kTwoAreas)) {}
 
     /// The bytes [from, to) of the stream, with this much room for each descriptor's output.
     /// Returns the last outcome.
@@ -225,7 +225,7 @@ TEST(ResumeBits, IgnoredEndBits) {
         }
         rest.push_back(static_cast<std::uint8_t>(bits));
         auto& back = memory.map(rest);
-        auto& areas = memory.map(2 * kDecompressAecsSize);
+        auto& areas = memory.map(kTwoAreas);
         auto& output1 = memory.map(sample.data.size());
         auto& output2 = memory.map(sample.data.size());
 
@@ -259,7 +259,7 @@ TEST(ResumeOverflow, WithAnEmptySource) {
     auto& source = memory.map(stream);
     auto& small = memory.map(10);
     auto& large = memory.map(100);
-    auto& areas = memory.map(2 * kDecompressAecsSize);
+    auto& areas = memory.map(kTwoAreas);
     Descriptor d = decompress_descriptor(source, small);
     set_flags(d, op_flag::kWriteAecsOnOverflow);
     d.src2_addr = areas.address;
@@ -325,7 +325,7 @@ TEST(ResumeHeader, LongerThanTheAccumulator) {
     const std::size_t whole = stream.size();
     GuestMemory memory;
     auto& source = memory.map(stream);
-    auto& areas = memory.map(2 * kDecompressAecsSize);
+    auto& areas = memory.map(kTwoAreas);
     Descriptor d = decompress_descriptor(source, areas);
     d.dst_addr = 0;
     d.max_dst_size = 0;

@@ -18,7 +18,7 @@ class Guest {
     Guest() {
         source = &memory.map(bytes_of("source source source source source"));
         destination = &memory.map(8192);
-        aecs = &memory.map(2 * kDecompressAecsSize);
+        aecs = &memory.map(kTwoAreas);
         const Bytes image = image_of(fixed_aecs());
         std::ranges::copy(image, aecs->bytes.begin());
     }
