@@ -115,9 +115,8 @@ void expect_near(const Routes& routes) {
     const Machine& machine = routes.machine();
     for (const iaa_map_device& device : machine.devices) {
         if (device.at.node < 0 ||
-            std::none_of(
-                machine.cpus.begin(), machine.cpus.end(),
-                [&](const iaa_place& cpu) { return cpu.node == device.at.node; })) {
+            std::ranges::none_of(
+                machine.cpus, [&](const iaa_place& cpu) { return cpu.node == device.at.node; })) {
             return;
         }
     }
