@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
+#include <ranges>
 
 #include "device/model/iaa_device.h"
 
@@ -111,7 +112,11 @@ void IaaDevice::command_on_device(Lock& lock, Command code, bool interrupt) {
             queues_[wq].state = reg::WqState::kDraining;
         }
     }
-    start_draining({code, wqs, interrupt, next_job_ - 1, std::nullopt});
+    start_draining({.command = code,
+                    .wqs = wqs,
+                    .interrupt = interrupt,
+                    .last = next_job_ - 1,
+                    .pasid = std::nullopt});
 }
 
 CommandError IaaDevice::enable_device() {
@@ -196,7 +201,11 @@ void IaaDevice::command_on_wqs(Lock& lock, Command code, std::uint32_t operand, 
                 queues_[wq].state = reg::WqState::kDraining;
             }
         }
-        start_draining({code, wqs, interrupt, next_job_ - 1, std::nullopt});
+        start_draining({.command = code,
+                        .wqs = wqs,
+                        .interrupt = interrupt,
+                        .last = next_job_ - 1,
+                        .pasid = std::nullopt});
         return;
     }
     Gates gates;
@@ -222,7 +231,11 @@ void IaaDevice::command_by_pasid(Lock& lock, Command code, std::uint32_t pasid, 
     }
     const std::vector<std::uint32_t> wqs = enabled_wqs();
     if (code == Command::kDrainPasid) {
-        start_draining({code, wqs, interrupt, next_job_ - 1, pasid});
+        start_draining({.command = code,
+                        .wqs = wqs,
+                        .interrupt = interrupt,
+                        .last = next_job_ - 1,
+                        .pasid = pasid});
         return;
     }
     Gates gates;
@@ -325,10 +338,10 @@ void IaaDevice::settle_parked() {
             }
             return true;
         });
-        for (auto it = released.rbegin(); it != released.rend(); ++it) {
-            (*it)->parked.reset();
-            (*it)->released = true;
-            queue.waiting.push_front(*it);
+        for (const JobPtr& job : std::views::reverse(released)) {
+            job->parked.reset();
+            job->released = true;
+            queue.waiting.push_front(job);
         }
     }
     wake_engines();

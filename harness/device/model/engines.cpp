@@ -16,6 +16,23 @@ void IaaDevice::portal_error(reg::PortalError code, const PortalAddress& portal,
     report(error);
 }
 
+void IaaDevice::portal_overwritten(const PortalAddress& portal, std::size_t byte) {
+    log_.rule(
+        "portal-overwrite",
+        "WQ {} slot {:#x}: byte {} stored again before its descriptor was whole; serialise the "
+        "stores of one slot",
+        portal.wq, portal.slot, byte);
+    portal_error(reg::PortalError::kOverwritten, portal, nullptr);
+}
+
+void IaaDevice::portal_lost(const PortalAddress& portal, std::size_t lost) {
+    log_.rule("portal-lost", "WQ {} slot {:#x}: {} mixed descriptors given up", portal.wq,
+              portal.slot, lost);
+    for (std::size_t i = 0; i < lost; ++i) {
+        counters_.dropped(portal.wq);
+    }
+}
+
 void IaaDevice::take_from_portal(const PortalAddress& portal, const Descriptor& descriptor) {
     WorkQueue& queue = queues_[portal.wq];
     if (device_state_ != reg::DeviceState::kEnabled || queue.state != reg::WqState::kEnabled) {
@@ -73,9 +90,9 @@ void IaaDevice::engine_main(const std::stop_token& stop, std::uint32_t index) {
             continue;
         }
         ++busy_engines_;
-        const std::uint32_t group = *tables_.group_of_engine(index);
-        if (has_next(queues_, tables_.group_wqs(group))) {
-            wake_engine(group);
+        const std::optional<std::uint32_t> group = tables_.group_of_engine(index);
+        if (group && has_next(queues_, tables_.group_wqs(*group))) {
+            wake_engine(*group);
         }
         run(lock, job);
         --busy_engines_;
@@ -148,8 +165,10 @@ void IaaDevice::run(Lock& lock, const JobPtr& job) {
         end_job(job);
         return;
     }
-    Work work{decision, std::nullopt, profile_.capabilities(), *host_};
-    work.vector = completion_vector(*job);
+    Work work{.decision = decision,
+              .vector = completion_vector(*job),
+              .capabilities = profile_.capabilities(),
+              .host = *host_};
     tables_.describe_wq(wq, work.capabilities);
     GatedMemory memory(work.host.memory(), job->gate);
 
@@ -236,8 +255,10 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         (descriptor.flags() & op_flag::kRequestInterrupt) != 0 && work.vector.has_value();
 
     if (wants_record && actions.late) {
-        schedule_late_write(*actions.late, {descriptor.completion_addr, record,
-                                            wants_interrupt ? work.vector : std::nullopt});
+        schedule_late_write(*actions.late,
+                            {.address = descriptor.completion_addr,
+                             .record = record,
+                             .vector = wants_interrupt ? work.vector : std::nullopt});
         counters_.completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
                             record.output_size);
         return;
@@ -289,7 +310,9 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         }
     }
     if (written && actions.complete_twice) {
-        schedule_late_write(actions.twice_gap, {descriptor.completion_addr, record, std::nullopt});
+        schedule_late_write(
+            actions.twice_gap,
+            {.address = descriptor.completion_addr, .record = record, .vector = std::nullopt});
     }
 }
 

@@ -93,9 +93,9 @@ ErrorReport ErrorLog::take_waiting() {
 }
 
 ErrorLog::Write ErrorLog::next_write() {
-    Write write{(config_[0] & reg::kEvlBaseMask) + std::uint64_t{tail_} * sizeof(Entry),
-                {},
-                take_waiting()};
+    Write write{.address = (config_[0] & reg::kEvlBaseMask) + std::uint64_t{tail_} * sizeof(Entry),
+                .entry = {},
+                .report = take_waiting()};
     std::array<std::uint64_t, 4> words = header(write.report);
     if (write.report.record.status != 0) {
         words[0] |= reg::kErrInfoValid;

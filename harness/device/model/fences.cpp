@@ -119,11 +119,11 @@ void IaaDevice::enter_halt(std::string_view reason, reg::ResetType leave_by) {
     log_.error("HALT: {}", reason);
     // No fence: nobody has been told yet that the guest's memory is its own again, and the reset
     // that ends this state fences. The shut gates keep everything out from here on.
-    for (std::uint32_t wq = 0; wq < queues_.size(); ++wq) {
-        for (const JobPtr& job : queues_[wq].in_flight) {
+    for (WorkQueue& queue : queues_) {
+        for (const JobPtr& job : queue.in_flight) {
             job->gate.shut();
         }
-        queues_[wq].waiting.clear();
+        queue.waiting.clear();
     }
     delays_.notify_all();
     if (pending_) {

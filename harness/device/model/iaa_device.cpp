@@ -17,10 +17,20 @@ IaaDevice::IaaDevice(const Profile& profile, Log& log, Options options)
       log_(log),
       options_(std::move(options)),
       counters_(profile.wqs),
-      config_({reg::kBar0Size, profile.bar2_size(), profile.vectors(),
-               static_cast<std::uint32_t>(reg::kMsixTable),
-               static_cast<std::uint32_t>(reg::kMsixPba)}),
+      config_({.bar0_size = reg::kBar0Size,
+               .bar2_size = profile.bar2_size(),
+               .msix_vectors = profile.vectors(),
+               .msix_table_offset = static_cast<std::uint32_t>(reg::kMsixTable),
+               .msix_pba_offset = static_cast<std::uint32_t>(reg::kMsixPba)}),
       tables_(profile_, log_),
+      portal_sink_{.complete =
+                       [this](const PortalAddress& portal, const Descriptor& descriptor) {
+                           take_from_portal(portal, descriptor);
+                       },
+                   .overwritten = [this](const PortalAddress& portal,
+                                         std::size_t byte) { portal_overwritten(portal, byte); },
+                   .lost = [this](const PortalAddress& portal,
+                                  std::size_t lost) { portal_lost(portal, lost); }},
       queues_(profile.wqs),
       msix_table_(profile.vectors() * kMsixEntryWords) {
     for (std::uint32_t i = 0; i < profile_.engines; ++i) {
@@ -52,11 +62,11 @@ IaaDevice::~IaaDevice() {
 RegionInfo IaaDevice::region_info(std::uint32_t index) const {
     switch (index) {
         case VFIO_PCI_BAR0_REGION_INDEX:
-            return {reg::kBar0Size, true, true};
+            return {.size = reg::kBar0Size, .readable = true, .writable = true};
         case VFIO_PCI_BAR2_REGION_INDEX:
-            return {profile_.bar2_size(), true, true};
+            return {.size = profile_.bar2_size(), .readable = true, .writable = true};
         case VFIO_PCI_CONFIG_REGION_INDEX:
-            return {ConfigSpace::kSize, true, true};
+            return {.size = ConfigSpace::kSize, .readable = true, .writable = true};
         default:
             return {};
     }
@@ -102,25 +112,7 @@ void IaaDevice::region_write(std::uint32_t index, std::uint64_t offset,
         log_.rule("portal-no-wq", "store of {} bytes at {:#x} of BAR 2: there are {} WQs",
                   in.size(), offset, profile_.wqs);
     } else {
-        const PortalAssembler::Sink sink{
-            [this](const PortalAddress& portal, const Descriptor& descriptor) {
-                take_from_portal(portal, descriptor);
-            },
-            [this](const PortalAddress& portal, std::size_t byte) {
-                log_.rule("portal-overwrite",
-                          "WQ {} slot {:#x}: byte {} stored again before its descriptor was whole; "
-                          "serialise the stores of one slot",
-                          portal.wq, portal.slot, byte);
-                portal_error(reg::PortalError::kOverwritten, portal, nullptr);
-            },
-            [this](const PortalAddress& portal, std::size_t lost) {
-                log_.rule("portal-lost", "WQ {} slot {:#x}: {} mixed descriptors given up",
-                          portal.wq, portal.slot, lost);
-                for (std::size_t i = 0; i < lost; ++i) {
-                    counters_.dropped(portal.wq);
-                }
-            }};
-        portals_.store(offset, in, sink);
+        portals_.store(offset, in, portal_sink_);
     }
     run_inline(lock);
     write_event_log(lock);

@@ -151,6 +151,8 @@ class IaaDevice final : public Function, public control::ControlTarget {
 
     // Work and its end: engines.cpp.
     void take_from_portal(const PortalAddress& portal, const Descriptor& descriptor);
+    void portal_overwritten(const PortalAddress& portal, std::size_t byte);
+    void portal_lost(const PortalAddress& portal, std::size_t lost);
     void portal_error(reg::PortalError code, const PortalAddress& portal,
                       const Descriptor* descriptor);
     [[nodiscard]] JobPtr next_job(std::uint32_t engine);
@@ -199,6 +201,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     ConfigSpace config_;
     Tables tables_;
     PortalAssembler portals_;
+    const PortalAssembler::Sink portal_sink_;
     ErrorLog errors_;
     std::vector<WorkQueue> queues_;
     std::vector<std::unique_ptr<Engine>> engines_;

@@ -19,9 +19,11 @@ std::uint64_t byte_mask(std::size_t first, std::size_t count) {
 
 PortalAddress PortalAddress::of(std::uint64_t bar_offset) {
     const std::uint64_t page = bar_offset / reg::kPageSize % reg::kPortalPages;
-    return {
-        static_cast<std::uint32_t>(bar_offset / kWqStride), (page & 1) != 0, (page & 2) != 0,
-        static_cast<std::uint32_t>(bar_offset % reg::kPageSize / reg::kSlotSize * reg::kSlotSize)};
+    const std::uint64_t in_page = bar_offset % reg::kPageSize;
+    return {.wq = static_cast<std::uint32_t>(bar_offset / kWqStride),
+            .limited = (page & 1) != 0,
+            .ims = (page & 2) != 0,
+            .slot = static_cast<std::uint32_t>(in_page - in_page % reg::kSlotSize)};
 }
 
 void PortalAssembler::store(std::uint64_t bar_offset, std::span<const std::byte> in,
@@ -53,7 +55,7 @@ void PortalAssembler::store_in_slot(std::uint64_t slot_offset, std::size_t first
     if (slot.mask != ~0ULL) {
         return;
     }
-    Descriptor descriptor;
+    Descriptor descriptor{};
     std::memcpy(&descriptor, slot.bytes.data(), sizeof(descriptor));
     slots_.erase(slot_offset);
     sink.complete(PortalAddress::of(slot_offset), descriptor);

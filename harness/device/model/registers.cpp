@@ -13,6 +13,8 @@ namespace {
 constexpr std::uint64_t kWord = 4;
 
 struct Range {
+    Range(std::uint64_t first, std::uint64_t bytes) : base(first), size(bytes) {}
+
     std::uint64_t base;
     std::uint64_t size;
 

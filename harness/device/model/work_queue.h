@@ -20,7 +20,7 @@ namespace iaa::device {
 struct Job {
     std::uint64_t number = 0;  ///< counts up in the order the portals took them
     PortalAddress portal;
-    Descriptor descriptor;
+    Descriptor descriptor{};
     AccessGate gate;          ///< shut when the descriptor is abandoned
     bool holds_entry = true;  ///< a WQ entry is in use by it
     /// A fault keeps it from completing; it stays in flight until a drain or a reset ends it.

@@ -80,14 +80,14 @@ class FakeHost final : public device::Host {
     [[nodiscard]] std::uint64_t interrupts(std::uint32_t vector) const;
     /// Waits until the vector was signalled at least so often, in all.
     [[nodiscard]] bool wait_interrupts(std::uint32_t vector, std::uint64_t count) const;
-    [[nodiscard]] std::uint64_t pumps() const { return pumps_; }
+    [[nodiscard]] std::uint64_t pumps() const { return pumps_.load(); }
 
   private:
     FakeMemory memory_;
     mutable std::mutex mutex_;
     mutable std::condition_variable signalled_;
     std::map<std::uint32_t, std::uint64_t> interrupts_;
-    std::uint64_t pumps_ = 0;
+    std::atomic<std::uint64_t> pumps_{0};
 };
 
 /// An operation that the test holds up and lets go: what engines run in place of the real ones.

@@ -89,7 +89,8 @@ TEST_P(FencesTest, AnAccessUnderWayIsWaitedFor) {
     std::atomic<bool> late{false};
     memory().on_access = [&] {
         if (!inside.exchange(true)) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            // Leaves only once the device waits for it.
+            EXPECT_TRUE(wait_until([this] { return host_->pumps() > 0; }));
             late = fenced.load();
         }
     };
