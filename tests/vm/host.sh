@@ -28,13 +28,12 @@ start_guest() {
 		--env "IAA_KERNEL=$kernel" --env "IAA_DRIVER=$driver" --env "IAA_SCALE=$scale" --name "$name" \
 		"$@" -- "tests/vm/$(basename "$0")" </dev/null >"$guest_output" 2>&1 &
 	guest_pid=$!
-	wait_for 30 "the testbed makes its folder" test -d "$(guest_folder_of "$name")"
-	guest_folder=$(guest_folder_of "$name")
+	wait_for 60 "the testbed makes its folder" find_guest_folder "$name"
 }
 
-guest_folder_of() {
-	local each
-	for each in "$project/build/vm-logs/$1"-*; do [[ ! -d $each ]] || echo "$each"; done
+find_guest_folder() {
+	for guest_folder in "$project/build/vm-logs/$1"-*; do [[ ! -d $guest_folder ]] || return 0; done
+	return 1
 }
 
 # wait_for_line SECONDS TEXT: until the guest prints it, or has ended.
