@@ -28,7 +28,6 @@ constexpr std::uint64_t kGuest = 0x100000;  // iova of guest memory
 constexpr std::size_t kGuestSize = 0x100000;
 constexpr std::uint64_t kRecords = kGuest;
 constexpr std::uint64_t kSource = kGuest + 0x10000;
-constexpr std::uint64_t kResult = kGuest + 0x20000;
 constexpr auto kShort = std::chrono::milliseconds(10'000);
 
 /// The device behind the real transport, with the real operations, over a socket pair.
