@@ -60,8 +60,6 @@ pages=$(value pages <<<"$report")
 line "out" "$(number "$(value swapped <<<"$report")") of $(number "$pages") pages in $(seconds "$(value out_ms <<<"$report")")"
 stored=$(zswap_stat stored_pages)
 pool=$(zswap_stat pool_total_size)
-comp=$(compressions 0)
-verify=$(decompressions 0)
 echo >&4
 report+=$(cat <&3)
 wait "$hog" || fail "memhog: exit status $?: $report"
@@ -70,13 +68,16 @@ line "compared, byte by byte" "$(number "$(value compared <<<"$report")") pages,
 
 title "What the device did"
 line "pages in zswap" "$(number "$stored"), $(mega $((stored * 4096))) kept in $(mega "$pool"): $(awk -v a=$((stored * 4096)) -v b="$pool" 'BEGIN {printf "%.2f to 1", b ? a / b : 0}')"
-line "compressions" "$(number "$comp"), $(number "$verify") descriptors more to verify them"
-line "decompressions" "$(number $(($(decompressions 0) - verify))) to read pages back"
+comp=$(compressions 0)
+decomp=$(decompressions 0)
+read_back=$(($(vmstat zswpin) - in))
+line "compressions" "$(number "$comp")"
+line "decompressions" "$(number "$decomp"): $(number "$read_back") pages read back, $(number $((decomp - read_back))) checks of what was compressed"
 line "descriptors in all" "$(number "$(counter 0 completed)"), $(number "$(counter 0 bytes_in)") bytes in, $(number "$(counter 0 bytes_out)") bytes out"
 line "lost or refused" "$(counter 0 dropped) of them"
 for wq in 0 1; do line "by work queue $wq" "$(number "$(counter 0 wq.$wq.completed)") descriptors"; done
 line "pages through zswap" "$(number $(($(vmstat zswpout) - out))) out, $(number $(($(vmstat zswpin) - in))) in"
 ((comp >= pages / 2)) || fail "the device compressed only $comp of $pages pages"
 swapoff /dev/ram0 || fail "swap cannot be turned off"
-unbind >/dev/null
+unbind >/dev/null 2>&1
 title "Swap off, work queues disabled: done."
