@@ -323,13 +323,13 @@ std::vector<Case> cases() {
     const std::uint32_t too_much = (1U << 21U) + 1;
     for (const auto base : {&Guest::compress, &Guest::decompress, &Guest::crc64}) {
         add("source-limit", Status::kInvalidSize,
-            changed(base, [too_much](Descriptor& d) { d.src1_size = too_much; }));
+            changed(base, [](Descriptor& d) { d.src1_size = too_much; }));
         add("source-limit", Status::kInvalidSize,
             changed(base, [](Descriptor& d) { d.src1_size = 33; }), {.max_transfer_size = 32});
     }
     for (const auto base : {&Guest::compress, &Guest::decompress}) {
         add("destination-limit", Status::kInvalidSize,
-            changed(base, [too_much](Descriptor& d) { d.max_dst_size = too_much; }));
+            changed(base, [](Descriptor& d) { d.max_dst_size = too_much; }));
     }
     for (const auto base : {&Guest::statistics, &Guest::decompress, &Guest::crc64}) {
         add("source-empty", Status::kInvalidSize,
