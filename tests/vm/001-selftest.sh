@@ -8,7 +8,7 @@
 begin
 same "completed before" "$(counter 0 completed)" 0
 bind_device 0
-wait_for 30 "the self-test of deflate-iaa passes" selftest_passed
+same "self-test" "$(algorithm deflate-iaa selftest)" passed
 same "module" "$(algorithm deflate-iaa module)" iaa_crypto
 same "kind" "$(algorithm deflate-iaa type)" acomp
 

@@ -209,7 +209,8 @@ set_attribute() { # NAME VALUE
 	[[ $(<"$crypto_driver/$1") == "$2" ]] || fail "$1 reads back as $(<"$crypto_driver/$1"), not $2"
 }
 
-# bind_device N [KEY=VALUE...]: configures the Nth device by hand and enables it.
+# bind_device N [KEY=VALUE...]: configures the Nth device by hand, enables it and waits for the
+# kernel's self-test.
 #   wqs=1        WQs, which share the entries
 #   size=        entries of one WQ (default: an equal share)
 #   engines=     engines (default: all), all in group 0
@@ -231,6 +232,8 @@ bind_device() {
 	((enable)) || return 0
 	enable_device "$iax"
 	for ((i = 0; i < wqs; i++)); do enable_wq "$iax" "$i"; done
+	# A fault that is meant for the test would else meet with the self-test.
+	wait_for 60 "the self-test of deflate-iaa passes" selftest_passed
 }
 
 config_wq() { # IAX WQ SIZE GROUP [PRIORITY]
