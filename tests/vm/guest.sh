@@ -34,7 +34,8 @@ for each; do
 	status=$?
 	# 137: it took a second signal to end it, so that it says nothing of its own.
 	((status != 137)) || status=124
-	pkill -KILL -s "$pid" 2>/dev/null
+	# By its group: looking for processes by name would hang at one that the kernel has broken.
+	kill -KILL -- "-$pid" 2>/dev/null
 	if ((status != 0 && status != 77)); then
 		echo "---- the kernel's log since the test began ----"
 		log_since "$name" | tail -n 120
