@@ -76,7 +76,7 @@ TEST_F(FaultsTest, ALostDescriptorKeepsItsEntryAndNoEngine) {
     }
     EXPECT_EQ(record(0).status, 0);
     EXPECT_TRUE(wait_until([this] { return occupancy(0) == 1; }));
-    EXPECT_EQ(device_->state().busy_engines, 0U);
+    EXPECT_TRUE(wait_until([this] { return device_->state().busy_engines == 0; }));
 }
 
 TEST_F(FaultsTest, ADrainForgetsTheLost) {

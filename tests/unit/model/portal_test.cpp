@@ -232,7 +232,8 @@ TEST_F(PortalTest, AFullQueueDropsAndSaysSo) {
 TEST_F(PortalTest, AnEntryIsFreeBeforeItsRecordIsSeen) {
     // A driver that keeps the WQ full to its last entry never loses a descriptor.
     bring_up({{.wq = 0, .size = 2}});
-    for (std::uint32_t n = 0; n < 4000; ++n) {
+    constexpr std::uint32_t kCount = 1000;
+    for (std::uint32_t n = 0; n < kCount; ++n) {
         const std::uint32_t at = n % 2;
         if (n >= 2) {
             ASSERT_TRUE(wait_record(at));
@@ -242,7 +243,7 @@ TEST_F(PortalTest, AnEntryIsFreeBeforeItsRecordIsSeen) {
     }
     EXPECT_EQ(broken("wq-full"), 0U);
     EXPECT_EQ(command(reg::Command::kDrainAll), 0U);
-    EXPECT_EQ(operation_.begun(), 4000U);
+    EXPECT_EQ(operation_.begun(), kCount);
 }
 
 TEST_F(PortalTest, AMixIsReportedAndCounted) {

@@ -149,19 +149,20 @@ TEST_P(SocketTest, ADriverBringsItUpAndWorks) {
     connect();
     EXPECT_EQ(client_->read_value<std::uint32_t>(kConfig, 0), 0x0cfe8086U);
     bring_up();
+    constexpr std::uint32_t kCount = 100;
     std::memset(memory_->bytes().data() + (kSource - kGuest), 0x5a, 4096);
-    for (std::uint32_t n = 0; n < 200; ++n) {
+    for (std::uint32_t n = 0; n < kCount; ++n) {
         submit(crc(n));
         ASSERT_TRUE(wait_status(n)) << n;
         ASSERT_EQ(status(n), 1) << n;
     }
     std::uint64_t interrupts = 0;
-    while (interrupts < 200) {
+    while (interrupts < kCount) {
         const std::uint64_t more = client_->wait_irq(1, kShort);
         ASSERT_NE(more, 0U);
         interrupts += more;
     }
-    EXPECT_EQ(interrupts, 200U);
+    EXPECT_EQ(interrupts, kCount);
     command(Command::kDisableWq, 1);
     command(Command::kDisableDevice);
     EXPECT_TRUE(log_.rules_broken().empty());
