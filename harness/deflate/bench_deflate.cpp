@@ -301,9 +301,9 @@ class TableReporter : public benchmark::ConsoleReporter {
 };
 
 template <typename Function>
-void add([[maybe_unused]] const std::string& name, [[maybe_unused]] Function function) {
+void add([[maybe_unused]] const std::string& name, [[maybe_unused]] const Function& function) {
 #ifndef __clang_analyzer__  // which takes what the library allocates here for a leak
-    benchmark::RegisterBenchmark(name, std::move(function))->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(name, function)->Unit(benchmark::kMillisecond);
 #endif
 }
 

@@ -149,7 +149,7 @@ class Comparison {
             }
         }
         if (outcome.rule != record_.outcome.rule) {
-            report(fmt::format("rule: recorded \"{}\", replayed \"{}\"", record_.outcome.rule,
+            report(fmt::format(R"(rule: recorded "{}", replayed "{}")", record_.outcome.rule,
                                outcome.rule));
         }
         compare_writes(memory.writes());
