@@ -104,10 +104,10 @@ int serve(const Settings& settings) {
 }
 
 void add_device_options(CLI::App& app, Settings& settings) {
-    static const std::map<std::string, LogLevel> kLevels{{"error", LogLevel::kError},
-                                                         {"warning", LogLevel::kWarning},
-                                                         {"info", LogLevel::kInfo},
-                                                         {"debug", LogLevel::kDebug}};
+    static const std::map<std::string, LogLevel> levels{{"error", LogLevel::kError},
+                                                        {"warning", LogLevel::kWarning},
+                                                        {"info", LogLevel::kInfo},
+                                                        {"debug", LogLevel::kDebug}};
     app.add_option("--socket", settings.socket,
                    "UNIX socket that QEMU's vfio-user-pci connects to");
     app.add_option("--control", settings.control, "UNIX socket for counters and faults");
@@ -128,7 +128,7 @@ void add_device_options(CLI::App& app, Settings& settings) {
         ->capture_default_str();
     app.add_option("--trace", settings.trace, "Record every descriptor in this file");
     app.add_option("--log-level", settings.log_level, "What goes to standard error")
-        ->transform(CLI::CheckedTransformer(kLevels, CLI::ignore_case))
+        ->transform(CLI::CheckedTransformer(levels, CLI::ignore_case))
         ->default_str("info");
     app.add_flag("--inline", settings.inline_execution,
                  "Carry out each descriptor before the store that completes it is answered");
@@ -136,9 +136,7 @@ void add_device_options(CLI::App& app, Settings& settings) {
                  "Completion interrupts are named by MSI-X index, without REQUEST_INT_HANDLE");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Settings settings;
     CLI::App app("iaa-device: a model of the Intel In-Memory Analytics Accelerator for QEMU");
     add_device_options(app, settings);
@@ -161,16 +159,22 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : kExitUsage;
     }
+    if (replay->parsed()) {
+        return iaa::device::replay(trace_file, std::cout);
+    }
+    if (ctl->parsed()) {
+        return iaa::device::control::run_client(control_words);
+    }
+    return serve(settings);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
     try {
-        if (replay->parsed()) {
-            return iaa::device::replay(trace_file, std::cout);
-        }
-        if (ctl->parsed()) {
-            return iaa::device::control::run_client(control_words);
-        }
-        return serve(settings);
+        return run(argc, argv);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "iaa-device: error: {}\n", error.what());
+        std::cerr << "iaa-device: error: " << error.what() << '\n';
         return kExitFailure;
     }
 }

@@ -184,17 +184,21 @@ struct Handler {
 };
 
 constexpr std::array<Handler, 11> kHandlers{{
-    {"ping", ping, "answers"},
-    {"version", version, "of this protocol and of the device"},
-    {"state", state, "of the device and its work queues"},
-    {"counters", counters, "all of them"},
-    {"counters-reset", counters_reset, "back to zero"},
-    {"halt", halt, "[reason] [leave_by]: puts the device into the HALT state"},
-    {"fault-add", fault_add, "[match] [when] fault: adds a rule"},
-    {"fault-list", fault_list, "the rules, and how often each has fired"},
-    {"fault-clear", fault_clear, "[rule]: removes one, or all"},
-    {"fault-reset", fault_reset, "the rules as if they had just been added"},
-    {"help", help, "this list"},
+    {.name = "ping", .run = ping, .usage = "answers"},
+    {.name = "version", .run = version, .usage = "of this protocol and of the device"},
+    {.name = "state", .run = state, .usage = "of the device and its work queues"},
+    {.name = "counters", .run = counters, .usage = "all of them"},
+    {.name = "counters-reset", .run = counters_reset, .usage = "back to zero"},
+    {.name = "halt",
+     .run = halt,
+     .usage = "[reason] [leave_by]: puts the device into the HALT state"},
+    {.name = "fault-add", .run = fault_add, .usage = "[match] [when] fault: adds a rule"},
+    {.name = "fault-list", .run = fault_list, .usage = "the rules, and how often each has fired"},
+    {.name = "fault-clear", .run = fault_clear, .usage = "[rule]: removes one, or all"},
+    {.name = "fault-reset",
+     .run = fault_reset,
+     .usage = "the rules as if they had just been added"},
+    {.name = "help", .run = help, .usage = "this list"},
 }};
 constexpr std::string_view kWaitUsage =
     "counter value [timeout_ms]: until the counter has that value";

@@ -30,8 +30,8 @@ class ErrorLog {
     using Entry = std::array<std::byte, 128>;
 
     struct Write {
-        std::uint64_t address;
-        Entry entry;
+        std::uint64_t address = 0;
+        Entry entry{};
         ErrorReport report;
     };
 

@@ -102,8 +102,8 @@ class IaaDevice final : public Function, public control::ControlTarget {
 
     /// A completion record that is written by the clock and not by an engine (fault injection).
     struct LateWrite {
-        std::uint64_t address;
-        CompletionRecord record;
+        std::uint64_t address = 0;
+        CompletionRecord record{};
         std::optional<std::uint32_t> vector;
     };
 
