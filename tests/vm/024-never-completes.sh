@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: one request that the device never answers (in-tree: polls for ever, or is disabled for good)
 # boot: own in-tree
+# append: irqaffinity=0 isolcpus=managed_irq,domain,1
 # limit: 90
 # splats: polls-for-ever
 # shellcheck source=tests/vm/lib.sh

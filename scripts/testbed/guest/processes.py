@@ -18,7 +18,13 @@ class Child:
     """A process of the testbed: its output goes to a file, and it dies with the runner."""
 
     def __init__(
-        self, name: str, arguments: list[str], log: pathlib.Path, cwd: pathlib.Path, pass_fds=()
+        self,
+        name: str,
+        arguments: list[str],
+        log: pathlib.Path,
+        cwd: pathlib.Path,
+        pass_fds=(),
+        niceness: int = 0,
     ):
         self.name = name
         self.log = log
@@ -27,6 +33,7 @@ class Child:
         def follow_runner():
             # The terminal's signals are for the runner, which then ends its children in order.
             os.setpgid(0, 0)
+            os.nice(niceness)
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != runner:
                 os._exit(1)

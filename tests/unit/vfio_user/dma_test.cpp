@@ -574,6 +574,7 @@ TEST_F(ImpatientDmaTest, UnmapEndsAnAccessThatWaits) {
     });
     EXPECT_TRUE(client->serve_dma([&] { return asked == 1; }, 5s));
     client->unmap_memory(kBase);
+    engine.join();  // it may not have come to say so yet
     EXPECT_TRUE(failed);
 }
 
@@ -596,6 +597,7 @@ TEST_F(ImpatientDmaTest, UnmapLetsAnAccessFinishThatIsAnswered) {
     client->on_dma = nullptr;
     client->answer_dma(kept.front());
     EXPECT_EQ(client->wait_reply(id).error(), 0);
+    engine.join();
     EXPECT_TRUE(ok);
 }
 
