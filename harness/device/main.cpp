@@ -40,6 +40,7 @@ struct Settings {
     std::string trace;
     LogLevel log_level = LogLevel::kInfo;
     bool inline_execution = false;
+    bool no_block_on_fault = false;
     bool no_interrupt_handles = false;
 };
 
@@ -67,6 +68,7 @@ Profile profile_of(const Settings& settings) {
     profile.engines = settings.engines;
     profile.groups = settings.groups;
     profile.total_wq_size = settings.total_wq_size;
+    profile.block_on_fault = !settings.no_block_on_fault;
     profile.interrupt_handles = !settings.no_interrupt_handles;
     profile.check();
     return profile;
@@ -132,6 +134,8 @@ void add_device_options(CLI::App& app, Settings& settings) {
         ->default_str("info");
     app.add_flag("--inline", settings.inline_execution,
                  "Carry out each descriptor before the store that completes it is answered");
+    app.add_flag("--no-block-on-fault", settings.no_block_on_fault,
+                 "Work queues cannot be set to block on a page fault");
     app.add_flag("--no-interrupt-handles", settings.no_interrupt_handles,
                  "Completion interrupts are named by MSI-X index, without REQUEST_INT_HANDLE");
 }

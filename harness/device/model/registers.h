@@ -43,6 +43,7 @@ inline constexpr std::uint64_t kPortalPages = 4;
 inline constexpr std::uint64_t kSlotSize = 64;
 
 // GENCAP
+inline constexpr std::uint64_t kGenCapBlockOnFault = 1ULL << 0;
 inline constexpr std::uint64_t kGenCapCmdCap = 1ULL << 4;
 inline constexpr unsigned kGenCapEvlShift = 13;
 inline constexpr unsigned kGenCapMaxXferShift = 16;

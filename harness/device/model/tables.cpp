@@ -227,7 +227,7 @@ reg::CommandError Tables::check_wq(std::uint32_t wq) const {
     if (!wq_dedicated(wq)) {
         return refuse(kWqMode, "shared mode is not there (WQCAP)");
     }
-    if ((mode >> 1 & 1) != 0) {
+    if ((mode >> 1 & 1) != 0 && !profile_.block_on_fault) {
         return refuse(kWqBlockOnFault, "block on fault is not there (GENCAP)");
     }
     if (wq_pasid_enabled(wq)) {

@@ -145,7 +145,6 @@ TEST_F(CommandsTest, EnableWqChecksItsConfiguration) {
     const std::vector<Case> cases{
         {2, 1, CommandError::kWqPriority},
         {2, 10U << 4, CommandError::kWqMode},
-        {2, kGood | 2, CommandError::kWqBlockOnFault},
         {2, kGood | 1U << 28, CommandError::kWqPasid},
         {3, 21 | 1U << 5, CommandError::kWqMaxBatch},
     };
@@ -168,6 +167,22 @@ TEST_F(CommandsTest, EnableWqChecksItsConfiguration) {
     expect_error(Command::kEnableWq, 1, CommandError::kSuccess);
     EXPECT_EQ(wq_state(1), 1U);
     expect_error(Command::kEnableWq, 1, CommandError::kWqNotDisabled);
+}
+
+TEST_F(CommandsTest, EnableWqChecksBlockOnFault) {
+    constexpr std::uint32_t kBlockOnFault = 1 | 1U << 1 | 10U << 4;
+    for (const bool there : {true, false}) {
+        device::Profile profile;
+        profile.block_on_fault = there;
+        make(profile);
+        power_up();
+        setup_wq({.wq = 0});
+        setup_group(0, 1, 1);
+        write32(wqcfg(0, 2), kBlockOnFault);
+        expect_error(Command::kEnableDevice, 0, CommandError::kSuccess);
+        expect_error(Command::kEnableWq, 0,
+                     there ? CommandError::kSuccess : CommandError::kWqBlockOnFault);
+    }
 }
 
 TEST_F(CommandsTest, EnableWqChecksTheTransferSize) {

@@ -16,6 +16,7 @@ class RegistersTest : public DeviceTest {
 TEST_F(RegistersTest, CapabilitiesOfTheFirstGeneration) {
     EXPECT_EQ(read32(reg::kVersion), 0x100U);
     const std::uint64_t gen = read64(reg::kGenCap);
+    EXPECT_EQ(gen & 1, 1U);  // block on fault
     EXPECT_EQ(gen >> 4 & 1, 1U);
     EXPECT_EQ(gen >> 13 & 3, 2U);  // event log entries of 128 bytes
     EXPECT_EQ(gen >> 16 & 0x1f, 31U);
@@ -40,8 +41,10 @@ TEST_F(RegistersTest, CapabilitiesOfTheFirstGeneration) {
 TEST_F(RegistersTest, TheSecondGenerationMakesHeaders) {
     device::Profile profile = device::Profile::named("gnr");
     profile.interrupt_handles = false;
+    profile.block_on_fault = false;
     make(profile);
     power_up();
+    EXPECT_EQ(read64(reg::kGenCap) & 1, 0U);
     EXPECT_EQ(read32(reg::kVersion), 0x200U);
     EXPECT_EQ(read64(reg::kIaaCap), 0x101U);
     EXPECT_EQ(read32(reg::kCmdCap), 0x1ffeU);
