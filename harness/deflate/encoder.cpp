@@ -131,6 +131,14 @@ constexpr auto kLengthSymbols = [] {
     return symbols;
 }();
 
+// Where a match length's code stands, behind those of the literals and the end of block.
+constexpr unsigned length_index(unsigned length) {
+    return kEobSymbol + 1 + (length - kMinMatch);
+}
+constexpr std::size_t kCodes = length_index(kMaxMatch) + 1;
+// A distance symbol that there is no code for, as a literal's.
+constexpr unsigned kNoDistance = 31;
+
 // The given tables, ready to be written from.
 class PreparedTables {
   public:
@@ -141,7 +149,7 @@ class PreparedTables {
         source_ = tables;
         valid_ = true;
         for (std::size_t symbol = 0; symbol <= kEobSymbol; ++symbol) {
-            literals[symbol] = code_of(tables.ll[symbol]);
+            codes[symbol] = code_of(tables.ll[symbol]);
         }
         complete = true;
         unsigned usable = 0;
@@ -154,23 +162,24 @@ class PreparedTables {
                 std::min(range.base + (1U << range.extra), length == kMaxMatch ? 259U : 258U);
             for (; length < next; ++length) {
                 usable = code.count != 0 ? length : usable;
-                lengths[length] = {.bits = code.bits | (length - range.base) << code.count,
-                                   .count = code.count == 0 ? 0U : code.count + range.extra};
+                codes[length_index(length)] = {
+                    .bits = code.bits | (length - range.base) << code.count,
+                    .count = code.count == 0 ? 0U : code.count + range.extra};
                 usable_length[length] = static_cast<std::uint16_t>(usable);
             }
         }
-        for (unsigned symbol = 0; symbol < distances.size(); ++symbol) {
+        for (unsigned symbol = 0; symbol <= distance_symbol(kWindow); ++symbol) {
             distances[symbol] = code_of(tables.d[symbol]);
             complete = complete && distances[symbol].count != 0;
         }
     }
 
-    std::array<Code, kEobSymbol + 1> literals{};
-    std::array<Code, kMaxMatch + 1> lengths{};  // extra bits included
+    std::array<Code, kCodes>
+        codes{};  // of literals, end of block and match lengths with extra bits
     // The longest length with a code that is not above this one; 0: none.
     std::array<std::uint16_t, kMaxMatch + 1> usable_length{};
-    std::array<Code, 24> distances{};  // symbols up to the window
-    bool complete = false;             // every match has a code
+    std::array<Code, kNoDistance + 1> distances{};  // of those up to the window
+    bool complete = false;                          // every match has a code
 
   private:
     CodeTables source_{};
@@ -194,13 +203,47 @@ struct CodedMatch {
     }
 };
 
+constexpr auto kDistanceExtra = [] {
+    std::array<std::uint8_t, kNoDistance + 1> extra{};
+    for (std::size_t symbol = 0; symbol < kDistanceRanges.size(); ++symbol) {
+        extra[symbol] = kDistanceRanges[symbol].extra;
+    }
+    return extra;
+}();
+
+// A literal or a match in one word: index of the code, distance symbol, the distance's extra bits.
+class Token {
+  public:
+    Token() = default;
+
+    static Token literal(unsigned symbol) { return Token(symbol | kNoDistance << kDistanceShift); }
+
+    static Token match(unsigned length, unsigned distance) {
+        const unsigned symbol = kDistanceSymbols[distance_index(distance)];
+        return Token(length_index(length) | symbol << kDistanceShift |
+                     (distance - kDistanceRanges[symbol].base) << kExtraShift);
+    }
+
+    [[nodiscard]] unsigned code() const { return word_ & ((1U << kDistanceShift) - 1); }
+    [[nodiscard]] unsigned distance() const { return word_ >> kDistanceShift & kNoDistance; }
+    [[nodiscard]] unsigned extra() const { return word_ >> kExtraShift; }
+
+  private:
+    static constexpr unsigned kDistanceShift = 10;
+    static constexpr unsigned kExtraShift = kDistanceShift + 5;
+
+    explicit Token(std::uint32_t word) : word_(word) {}
+
+    std::uint32_t word_ = 0;
+};
+
 // Writes symbols.
 class Emitter {
   public:
     Emitter(const BitSink& sink, const PreparedTables& tables) : sink_(sink), tables_(&tables) {}
 
     bool literal(unsigned symbol) {
-        const Code code = tables_->literals[symbol];
+        const Code code = tables_->codes[symbol];
         if (code.count == 0) [[unlikely]] {
             bad_symbol_ = symbol;
             missing_code_ = true;
@@ -212,7 +255,7 @@ class Emitter {
     }
 
     bool match(unsigned length, unsigned distance) {
-        const Code length_code = tables_->lengths[length];
+        const Code length_code = tables_->codes[length_index(length)];
         const unsigned symbol = kDistanceSymbols[distance_index(distance)];
         const Code distance_code = tables_->distances[symbol];
         const SymbolRange range = kDistanceRanges[symbol];
@@ -220,6 +263,18 @@ class Emitter {
         sink_.put(length_code.bits, length_code.count);
         sink_.put(distance_code.bits, distance_code.count);
         sink_.put(distance - range.base, range.extra);
+        sink_.flush();
+        return !sink_.overflowed();
+    }
+
+    // A literal or a match, every symbol of which has a code: without a branch, which would be a
+    // coin toss.
+    bool token(Token token) {
+        const Code code = tables_->codes[token.code()];
+        const Code distance = tables_->distances[token.distance()];
+        sink_.put(code.bits | std::uint64_t{distance.bits} << code.count,
+                  code.count + distance.count);
+        sink_.put(token.extra(), kDistanceExtra[token.distance()]);
         sink_.flush();
         return !sink_.overflowed();
     }
@@ -297,26 +352,22 @@ class Counter {
 class Recorder {
   public:
     // There are at most as many tokens as bytes of input.
-    Recorder(Histogram& histogram, std::span<std::uint32_t> tokens)
+    Recorder(Histogram& histogram, std::span<Token> tokens)
         : counter_(histogram), start_(tokens.data()), next_(tokens.data()) {}
 
     bool literal(unsigned symbol) {
-        *next_++ = symbol;
+        *next_++ = Token::literal(symbol);
         return counter_.literal(symbol);
     }
 
     bool match(unsigned length, unsigned distance) {
-        *next_++ = length | distance << kDistanceShift;
+        *next_++ = Token::match(length, distance);
         return counter_.match(length, distance);
     }
 
     [[nodiscard]] Emitter replay(Emitter emitter) const {
-        for (const std::uint32_t token : std::span<const std::uint32_t>(start_, next_)) {
-            const bool more =
-                token >> kDistanceShift == 0
-                    ? emitter.literal(token)
-                    : emitter.match(token & low_mask(kDistanceShift), token >> kDistanceShift);
-            if (!more) {
+        for (const Token token : std::span<const Token>(start_, next_)) {
+            if (!emitter.token(token)) {
                 break;
             }
         }
@@ -324,11 +375,9 @@ class Recorder {
     }
 
   private:
-    static constexpr unsigned kDistanceShift = 9;
-
     Counter counter_;
-    std::uint32_t* start_;
-    std::uint32_t* next_;
+    Token* start_;
+    Token* next_;
 };
 
 template <typename Sink>
@@ -379,7 +428,7 @@ class Encoder::Matcher {
         return finder_.run(joined_, kept, usable, sink);
     }
 
-    [[nodiscard]] std::span<std::uint32_t> token_room(std::size_t size) {
+    [[nodiscard]] std::span<Token> token_room(std::size_t size) {
         if (tokens_.size() < size) {
             tokens_.resize(size);
         }
@@ -390,7 +439,7 @@ class Encoder::Matcher {
 
   private:
     MatchFinder finder_;
-    std::vector<std::uint32_t> tokens_;
+    std::vector<Token> tokens_;
     std::vector<std::uint8_t> joined_;  // history and input in one run
 };
 
