@@ -61,6 +61,13 @@ void add(CounterValues& sum, const CounterValues& values) {
     for (const auto& [name, member] : kFields) sum.*member += values.*member;
 }
 
+// Never below zero: a reset may have come between.
+void take_back(std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
+    std::uint64_t now = counter.load(kRelaxed);
+    while (!counter.compare_exchange_weak(now, now - std::min(now, amount), kRelaxed)) {
+    }
+}
+
 std::uint64_t sum(const Table& table) {
     std::uint64_t total = 0;
     for (const auto& value : table) total += value.load(kRelaxed);
@@ -98,6 +105,16 @@ void Counters::completed(std::size_t wq, std::uint8_t opcode, std::uint8_t statu
     by_opcode_[opcode].fetch_add(1, kRelaxed);
     by_status_[status].fetch_add(1, kRelaxed);
     at.completed.fetch_add(1, std::memory_order_release);
+}
+
+void Counters::not_completed(std::size_t wq, std::uint8_t opcode, std::uint8_t status,
+                             std::uint64_t bytes_in, std::uint64_t bytes_out) {
+    Cell& at = cell(wq);
+    take_back(at.completed, 1);
+    take_back(at.bytes_in, bytes_in);
+    take_back(at.bytes_out, bytes_out);
+    take_back(by_opcode_[opcode], 1);
+    take_back(by_status_[status], 1);
 }
 
 CounterValues Counters::Cell::read() const {

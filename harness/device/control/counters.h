@@ -46,8 +46,12 @@ class Counters {
 
     void accepted(std::size_t wq);
     void dropped(std::size_t wq);
+    /// Call it before the record can be seen, so that whoever sees it finds it counted.
     void completed(std::size_t wq, std::uint8_t opcode, std::uint8_t status, std::uint64_t bytes_in,
                    std::uint64_t bytes_out);
+    /// Takes one such call back: the record could not be written.
+    void not_completed(std::size_t wq, std::uint8_t opcode, std::uint8_t status,
+                       std::uint64_t bytes_in, std::uint64_t bytes_out);
     void interrupt(std::size_t wq);
     void fault(std::size_t wq);
     void command(std::uint8_t code);

@@ -254,13 +254,16 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
     const bool wants_interrupt =
         (descriptor.flags() & op_flag::kRequestInterrupt) != 0 && work.vector.has_value();
 
+    if (wants_record || status == Status::kSuccess) {
+        counters_.completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
+                            record.output_size);
+    }
     if (wants_record && actions.late) {
         schedule_late_write(*actions.late,
                             {.address = descriptor.completion_addr,
                              .record = record,
+                             .wq = wq,
                              .vector = wants_interrupt ? work.vector : std::nullopt});
-        counters_.completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
-                            record.output_size);
         return;
     }
     bool written = false;
@@ -271,9 +274,9 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
             std::as_bytes(std::span<const CompletionRecord, 1>(&record, 1)));
         lock.lock();
     }
-    if (written || (!wants_record && status == Status::kSuccess)) {
-        counters_.completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
-                            record.output_size);
+    if (wants_record && !written) {
+        counters_.not_completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
+                                record.output_size);
     }
     if (job->gate.is_shut()) {
         return;
@@ -302,17 +305,16 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         report(error);
     }
     if (wants_interrupt && actions.interrupt != control::InterruptFault::kLost) {
-        send_msix(*work.vector);
-        counters_.interrupt(wq);
+        send_msix(*work.vector, wq);
         if (actions.interrupt == control::InterruptFault::kDoubled) {
-            send_msix(*work.vector);
-            counters_.interrupt(wq);
+            send_msix(*work.vector, wq);
         }
     }
     if (written && actions.complete_twice) {
-        schedule_late_write(
-            actions.twice_gap,
-            {.address = descriptor.completion_addr, .record = record, .vector = std::nullopt});
+        schedule_late_write(actions.twice_gap, {.address = descriptor.completion_addr,
+                                                .record = record,
+                                                .wq = wq,
+                                                .vector = std::nullopt});
     }
 }
 

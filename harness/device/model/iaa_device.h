@@ -104,6 +104,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     struct LateWrite {
         std::uint64_t address = 0;
         CompletionRecord record{};
+        std::uint32_t wq = 0;
         std::optional<std::uint32_t> vector;
     };
 
@@ -183,7 +184,8 @@ class IaaDevice final : public Function, public control::ControlTarget {
 
     // Interrupts and errors: reports.cpp.
     void raise(std::uint32_t cause);
-    void send_msix(std::uint32_t vector);
+    /// `wq`: whose descriptor asked for it; none: no descriptor did.
+    void send_msix(std::uint32_t vector, std::optional<std::uint32_t> wq);
     void report(const ErrorReport& report);
     void report_software_error(const ErrorReport& report);
     void write_event_log(Lock& lock);

@@ -51,7 +51,8 @@ void Profile::check() const {
 }
 
 std::uint64_t Profile::gen_cap() const {
-    return (block_on_fault ? reg::kGenCapBlockOnFault : 0) | reg::kGenCapCmdCap | (std::uint64_t{kEvlSupport} << reg::kGenCapEvlShift) |
+    return (block_on_fault ? reg::kGenCapBlockOnFault : 0) | reg::kGenCapCmdCap |
+           (std::uint64_t{kEvlSupport} << reg::kGenCapEvlShift) |
            (std::uint64_t{max_transfer_shift} << reg::kGenCapMaxXferShift) | reg::kGenCapConfigEn |
            reg::kGenCapDecompress;
 }

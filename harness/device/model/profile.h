@@ -19,7 +19,7 @@ struct Profile {
     std::uint32_t groups = 4;
     std::uint32_t total_wq_size = 128;      ///< entries, shared out by WQCFG
     std::uint32_t max_transfer_shift = 31;  ///< GENCAP: log2 of the largest transfer, bytes
-    bool block_on_fault = true;     ///< GENCAP: WQs may be set to it
+    bool block_on_fault = true;             ///< GENCAP: WQs may be set to it
     bool interrupt_handles = true;  ///< CMDCAP has REQUEST_INT_HANDLE and RELEASE_INT_HANDLE
 
     static constexpr std::uint32_t kMaxWqs = 64;

@@ -3,18 +3,23 @@
 
 namespace iaa::device {
 
-void IaaDevice::send_msix(std::uint32_t vector) {
+void IaaDevice::send_msix(std::uint32_t vector, std::optional<std::uint32_t> wq) {
     if (!dma_allowed() || !config_.msix_enabled()) {
         log_.debug("interrupt {} not sent: MSI-X or bus mastering is off", vector);
         return;
+    }
+    // Counted first, so that whoever gets the interrupt finds it counted.
+    if (wq) {
+        counters_.interrupt(*wq);
+    } else {
+        counters_.other_interrupt();
     }
     host_->trigger_msix(vector);
 }
 
 void IaaDevice::raise(std::uint32_t cause) {
     intcause_ |= cause;
-    send_msix(0);
-    counters_.other_interrupt();
+    send_msix(0, std::nullopt);
 }
 
 void IaaDevice::report(const ErrorReport& report) {
@@ -99,7 +104,7 @@ void IaaDevice::late_main(const std::stop_token& stop) {
         if (!written) {
             log_.info("a late completion record could not be written to {:#x}", write.address);
         } else if (write.vector) {
-            send_msix(*write.vector);
+            send_msix(*write.vector, write.wq);
         }
     }
 }

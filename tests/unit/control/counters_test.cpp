@@ -71,6 +71,21 @@ TEST(Counters, ByName) {
         EXPECT_FALSE(counters.value(name)) << name;
 }
 
+TEST(Counters, WhatDoesNotCompleteAfterAllIsTakenBack) {
+    Counters counters(2);
+    counters.completed(1, 0x43, 1, 4096, 1000);
+    counters.completed(1, 0x43, 1, 10, 5);
+    counters.not_completed(1, 0x43, 1, 4096, 1000);
+    EXPECT_EQ(counters.value("wq.1.completed"), 1U);
+    EXPECT_EQ(counters.value("bytes_in"), 10U);
+    EXPECT_EQ(counters.value("bytes_out"), 5U);
+    EXPECT_EQ(counters.value("opcode.0x43"), 1U);
+    EXPECT_EQ(counters.value("status.1"), 1U);
+    counters.reset();
+    counters.not_completed(1, 0x43, 1, 10, 5);  // counted before the reset
+    EXPECT_EQ(counters.snapshot().total, device::control::CounterValues{});
+}
+
 TEST(Counters, FromManyThreads) {
     Counters counters(2);
     {
