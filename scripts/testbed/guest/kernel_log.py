@@ -75,7 +75,9 @@ INNER = re.compile(
 END = re.compile(r"-+\[ end (?:trace|Kernel panic)")
 # What no guest comes back from, so that nobody waits for the deadline.
 FATAL = re.compile(r"Kernel panic - not syncing|Attempted to kill init|end Kernel panic")
-PREFIX = re.compile(r"^(?:<\d+>)?\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ?")
+PREFIX = re.compile(r"^(?:<\d+>)?\[ *(\d+\.\d+)\](?:\[ *[TC]\d+\])? ?")
+# Other CPUs speak while one makes its report: so long after its last line it may still go on.
+TORN_SECONDS = 0.5
 MAX_REPORT = 160
 
 
@@ -125,22 +127,35 @@ def find_splats(text: str) -> list[Splat]:
     """All reports in a log, in order."""
     splats: list[Splat] = []
     current: Splat | None = None
+    last = now = 0.0  # when the current report's last line was said, and this one
+    torn = False  # others have spoken since the current report began
     for number, raw in enumerate(text.splitlines(), 1):
         line = strip(raw)
+        if stamp := PREFIX.match(raw):
+            now = float(stamp[1])
         begins = any(trigger.match(line) for trigger in TRIGGERS)
+        if current is not None and torn and not 0 <= now - last <= TORN_SECONDS:
+            current = None
         if current is not None:
             heading = only_heading(current) and "cut here" not in line
-            inside = INNER.match(line) if begins else BODY.match(line)
+            inside = BODY.match(line)
+            if begins:
+                # Behind others' lines, what a report has had already is another's.
+                inside = INNER.match(line) and not (torn and "Call Trace:" in current.lines)
             # The line after "cut here" is the kernel's own message, whatever it says.
             if (heading or inside) and len(current.lines) < MAX_REPORT:
                 current.lines.append(line)
+                last = now
                 if END.match(line):
                     current = None
                 continue
-            current = None
+            torn = True
+            if begins:
+                current = None
         if begins:
             current = Splat([line], number)
             splats.append(current)
+            last, torn = now, False
     return splats
 
 

@@ -56,6 +56,15 @@ CALM = """\
 [    4.000000] idxd 0000:00:08.0: Unable to turn on user SVA feature.
 """
 
+# Two CPUs at once: one oopses, the other tells of errors.
+TORN = OOPS.replace(
+    "[   11.000003] PGD",
+    "[   11.000002] cmp-rec: 00000000: 0a 0d 00 00\n[   11.000002] cmp-rec: 00000010: 00 00\n"
+    "[   11.000003] PGD",
+).replace("[   11.000006]", "[   11.000005] cmp-rec: 00000000: 0a 0d\n[   11.000006]")
+
+OOPS_LINES = [kernel_log.strip(line) for line in OOPS.splitlines()]
+
 # One line each that has to be seen whatever is around it.
 SIGNS = [
     "WARNING: drivers/dma/idxd/init.c:12 at idxd_probe+0x1/0x2, CPU#1: modprobe/12",
@@ -131,6 +140,25 @@ class FindSplats(unittest.TestCase):
         found = kernel_log.find_splats(CALM + OOPS + CALM)
         self.assertEqual(len(found), 1)
         self.assertEqual(len(found[0].lines), OOPS.count("\n"))
+
+    def test_a_report_that_others_talk_into_is_one_report(self):
+        found = kernel_log.find_splats(CALM + TORN + CALM)
+        self.assertEqual([splat.lines for splat in found], [OOPS_LINES])
+
+    def test_a_report_soon_after_a_torn_one_is_another(self):
+        later = OOPS.replace("[   11.0000", "[   11.2000").replace(
+            "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+            "Oops: general protection fault, probably for non-canonical address 0x1: 0000 [#2]",
+        )
+        open_end = TORN.replace("[   11.000009] ---[ end trace 0000000000000000 ]---\n", "")
+        found = kernel_log.find_splats(open_end + "[   11.100000] cmp-rec: 00\n" + later)
+        self.assertEqual(len(found), 2)
+
+    def test_what_is_said_long_after_a_report_is_not_in_it(self):
+        found = kernel_log.find_splats(
+            "[ 1.0] UBSAN: shift-out-of-bounds in a.c:1:1\n[ 1.1] eth0: up\n[ 2.0]  RIP: 0010:foo\n"
+        )
+        self.assertEqual(len(found[0].lines), 1)
 
     def test_a_hung_task_is_one_report(self):
         found = kernel_log.find_splats(CALM + HUNG + CALM)
