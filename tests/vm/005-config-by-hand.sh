@@ -44,8 +44,18 @@ load_run 0 60 pattern=mixed threads=2 count=30
 load_clean 0
 check "descriptors of the disabled WQ" "$(counter 0 wq.1.accepted)" -eq "$before"
 
-step "what the model cannot have is refused with a reason"
+step "a group with a WQ and no engine: the device refuses to be enabled, by its own check or the kernel's"
 unbind
+must accel-config config-engine "$iax/engine$n.2" --group-id=-1
+config_wq "$iax" 2 8 1 15
+if accel-config enable-device "$iax" >/tmp/refused 2>&1; then
+	fail "a device with such a group was enabled"
+fi
+cat /tmp/refused
+grep -qi "fail" /tmp/refused || fail "accel-config gives no reason"
+same "the device in the model" "$(device_state 0 .state)" disabled
+
+step "a WQ that is larger than the device"
 if accel-config config-wq "$iax/wq$n.3" --group-id=0 --wq-size=4096 --priority=10 --type=kernel \
 	--name=iaa_crypto --driver-name=crypto --mode=dedicated >/tmp/refused 2>&1; then
 	fail "a WQ larger than the device was accepted"

@@ -14,14 +14,27 @@ load_run 0 30 pattern=text count=20
 load_clean 0
 unbind
 
-step "reset of the idle device"
+step "a register that the driver sets, which only the reset can clear"
+remove_module acomp_load
+remove_module iaa_crypto
+remove_module idxd
+genctrl=$(($(cut -d' ' -f1 "$sys/resource" | head -n 1) + 0x88))
+setpci -s "$address" COMMAND=0006
+must busybox devmem $genctrl 32 1
+same "GENCTRL before" "$(busybox devmem $genctrl 32)" 0x00000001
+
+step "reset"
 lspci -s "$address" -vv | grep -q 'FLReset+' || fail "the function does not announce FLR"
 echo flr >"$sys/reset_method" || fail "FLR cannot be chosen"
 echo 1 >"$sys/reset" || fail "the reset failed"
-same "the device in the model" "$(device_state 0 .state)" disabled
+setpci -s "$address" COMMAND=0006
+same "GENCTRL after" "$(busybox devmem $genctrl 32)" 0x00000000
 
 step "idxd finds it again and it works"
-reload_modules
+remove_module idxd_bus
+load_idxd
+load_driver
+load_acomp_load
 before=$(compressions 0)
 bind_device 0
 load_run 0 30 pattern=mixed threads=2 count=40

@@ -26,10 +26,5 @@ for n in 0 1 2 3; do
 	((count == 0)) || used=$((used + 1))
 	check "descriptors that device $n lost" "$(counter $n dropped)" -eq 0
 done
-if [[ $driver == in-tree ]]; then
-	check "devices used" $used -ge 1
-	((used == 4)) || weakness "$used of 4 devices are used"
-else
-	check "devices used" $used -eq 4
-fi
+check "devices used" $used -eq 4
 unbind

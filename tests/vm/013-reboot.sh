@@ -19,9 +19,12 @@ if [[ ! -e $kept ]]; then
 	# CPU, and the machine would not get to its reboot.
 	if [[ $driver != in-tree ]]; then
 		load_start 0 pattern=mixed threads=2 seconds=600
-		wait_for 30 "the load runs" load_is 0 live 2
+		before=$(counter 0 completed)
+		# shellcheck disable=SC2317  # called by wait_for
+		at_work() { (($(counter 0 completed) > before + 20)); }
+		wait_for 30 "the load runs" at_work
 	fi
-	echo "$(compressions 0) $(counter 0 command.0x01)" >$kept
+	compressions 0 >$kept
 	step "reboot"
 	sync -f $kept
 	busybox reboot -f
@@ -29,13 +32,13 @@ if [[ ! -e $kept ]]; then
 	fail "the guest has not rebooted"
 fi
 step "after the reboot"
-read -r compressed enabled <$kept
+read -r compressed <$kept
 check "this boot's number" "${IAA_BOOT:-0}" -eq 2
 check "compressions before" "$compressed" -ge 80
 same "the device is as after power-on" "$(device_state 0 .state)" disabled
-check "commands that enabled it" "$(counter 0 command.0x01)" -ge "$enabled"
 begin
 bind_device 0
 load_run 0 30 pattern=mixed threads=2 count=40
 load_clean 0
 check "compressions after" "$(compressions 0)" -ge 80
+check "commands that enabled it" "$(counter 0 command.0x01)" -ge 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the model is killed in mid-load: testbed and QEMU end, and say what happened
-# drivers: 6.12/in-tree 7.3/ours
+# drivers: in-tree 7.3/ours
 # boot: host
 # limit: 120
 # shellcheck source=tests/vm/host.sh
@@ -11,6 +11,10 @@ if in_guest; then
 	begin
 	bind_device 0
 	load_start 0 pattern=mixed threads=2 seconds=600
+	before=$(counter 0 completed)
+	# shellcheck disable=SC2317  # called by wait_for
+	at_work() { (($(counter 0 completed) > before + 100)); }
+	wait_for 60 "the load runs" at_work
 	echo "@@ loaded"
 	sleep $((120 * scale))
 	fail "nothing has ended this guest"
@@ -18,7 +22,6 @@ fi
 
 start_guest --timeout $((150 * scale))
 wait_for_line 120 "@@ loaded"
-sleep 1
 model=$(child_of "$guest_pid" iaa-device) || fail "there is no iaa-device below the testbed"
 qemu=$(child_of "$guest_pid" qemu-system-x86) || fail "there is no QEMU below the testbed"
 step "killing the model, process $model"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: faults put in from the host while the guest works (in-tree: hardware errors reach the caller)
-# drivers: 6.12/in-tree 7.3/ours
+# drivers: in-tree 7.3/ours
 # boot: host
 # limit: 120
 # shellcheck source=tests/vm/host.sh

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the testbed passes streams and exit status on byte for byte, and ends what hangs
-# drivers: none
+# drivers: 7.3/none
 # boot: host
-# limit: 150
-# shellcheck source=tests/vm/host.sh
+# limit: 240
+# shellcheck disable=SC2016 source=tests/vm/host.sh
 . "$(dirname "$0")/host.sh"
 
 guest() { "$project/scripts/testbed/run" --kernel "$kernel" --driver none --name "041-$$" "$@"; }
@@ -42,6 +42,46 @@ status=$?
 guest_pid=''
 same "exit status" $status 143
 kill -0 "$qemu" 2>/dev/null && fail "QEMU still runs"
+
+step "a warning of the kernel fails the run, whatever the command says; --log keeps the log"
+rm -f "$logs/kernel"
+guest --log "$logs/kernel" -- sh -c 'printf "<4>WARNING: CPU: 0 PID: 1 at here.c:1 it+0x1/0x2\n" >/dev/kmsg' \
+	</dev/null >"$logs/out" 2>"$logs/err"
+same "exit status" $? 123
+grep -q 'WARNING: CPU: 0 PID: 1 at here.c:1' "$logs/err" || fail "the testbed does not show the warning"
+grep -q 'WARNING: CPU: 0 PID: 1 at here.c:1' "$logs/kernel" || fail "the log that was asked for lacks the warning"
+
+step "a panic"
+guest -- sh -c 'echo c >/proc/sysrq-trigger' </dev/null >"$logs/out" 2>"$logs/err"
+same "exit status" $? 121
+grep -q "kernel panicked" "$logs/err" || fail "the testbed does not say that the kernel panicked"
+
+step "a device that may die, in a guest on two nodes that binds by itself"
+guest --device-may-die --autoprobe --node cpus=0,memory=512M --node cpus=1,memory=512M \
+	--device "node=1" --driver in-tree --iaa-device "$build/device/iaa-device" -- bash -c '
+		cat /sys/bus/pci/devices/*/iax*/numa_node
+		cat /sys/bus/dsa/drivers_autoprobe
+		echo up
+		sleep 5' </dev/null >"$logs/out" 2>"$logs/err" &
+guest_pid=$!
+wait_for 60 "the guest is up" up
+kill -KILL "$(child_of "$guest_pid" iaa-device)"
+wait "$guest_pid"
+status=$?
+guest_pid=''
+cat "$logs/out" "$logs/err"
+same "exit status" $status 0
+same "node of the device, and autoprobe" "$(head -n 2 "$logs/out" | tr '\n' ' ')" "1 1 "
+grep -q "going on without it" "$logs/err" || fail "the testbed does not say that the device is gone"
+
+step "an interactive guest"
+"$vm_dir/type-into" $((120 * scale)) 'testbed:/project# ' 'tty; echo $((6 * 7)) CPUs=$(nproc)' 'exit 5' -- \
+	"$project/scripts/testbed/shell" --kernel "$kernel" --driver none --name "041-$$" >"$logs/typescript" 2>&1
+status=$?
+tail -n 12 "$logs/typescript"
+same "exit status" $status 5
+grep -q '42 CPUs=2' "$logs/typescript" || fail "the guest's shell does not answer"
+grep -q '/dev/hvc0' "$logs/typescript" || fail "the guest's shell has no terminal"
 
 step "what cannot be"
 for words in "--kernel 5.10" "--smp 0" "--node speed=1" "--allow-splat nothing" "--bogus"; do

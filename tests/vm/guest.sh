@@ -8,6 +8,7 @@
 #   @@vm begin NAME              everything behind it, to the end line, is NAME's output
 #   @@vm end NAME STATUS         0 passed, 77 skipped, 124 out of time, else failed
 #   @@vm again NAME              NAME found the guest unfit, and wants one of its own
+#   @@vm unfit NAME              the same behind the last test, NAME: it left what cannot be cleared away
 #   @@vm stop                    the guest is not fit for another test
 #
 # guest.sh NAME:SECONDS...
@@ -15,7 +16,8 @@ set -uo pipefail
 here=$(dirname "$(realpath "$0")")
 tests=$(realpath "$here/../../${IAA_VM_TESTS:-tests/vm}")
 
-say() { printf '@@vm %s\n' "$*"; }
+# On a line of its own, however the test's output ends.
+say() { printf '\n@@vm %s\n' "$*"; }
 
 # The test's part of the kernel's log lies between two marks, which also reach the console.
 mark() { printf '<5>iaa-test: %s\n' "$*" >/dev/kmsg; }
@@ -50,6 +52,16 @@ for each; do
 	# What is still at work, and a kernel that has oopsed or warned, is not to judge the next test by.
 	if ((status == 124 || $(</proc/sys/kernel/tainted) & 0x280)); then
 		say stop
-		break
+		exit 0
 	fi
 done
+# What no test comes after to find.
+if [[ ${IAA_VM_LEAVE_CLEAN:-} && $ran == 1 ]]; then
+	(
+		# shellcheck source=tests/vm/lib.sh disable=SC2034
+		. "$here/lib.sh"
+		own_failure=1
+		clean_slate
+	) || say "unfit $name"
+fi
+exit 0

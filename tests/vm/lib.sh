@@ -22,8 +22,15 @@ nap() { read -rt "$1" -u "$never" _ || true; }
 
 # ---- verdicts ----
 
+# Where a verdict goes, however a function's own output is redirected.
+exec {verdicts}>&1
+trap 'exit 1' USR1
+
+# Ends the test, in a subshell as well: a $(...) that fails must not leave the command around it to go
+# on with nothing.
 fail() {
-	printf '# FAIL %s\n' "$*"
+	printf '# FAIL %s\n' "$*" >&"$verdicts"
+	[[ $BASHPID == "$$" || ${own_failure:-} ]] || kill -USR1 $$
 	exit 1
 }
 
@@ -59,8 +66,8 @@ same() {
 	printf '   %s: %s\n' "$1" "$2"
 }
 
-# requires WHAT...: skips the test where one is missing. A command; module:NAME; device:N for at
-# least N devices; cpus:N.
+# requires WHAT...: skips the test where a command or module:NAME is missing; fails it where the guest
+# lacks what the test's header orders: device:N for at least N devices; cpus:N.
 requires() {
 	local each
 	for each; do
@@ -69,10 +76,10 @@ requires() {
 			modinfo "${each#*:}" >/dev/null 2>&1 || skip "kernel $kernel has no module ${each#*:}"
 			;;
 		device:*)
-			(($(pci_devices | wc -l) >= ${each#*:})) || skip "the guest has less than ${each#*:} devices"
+			(($(pci_devices | wc -l) >= ${each#*:})) || fail "the guest has less than ${each#*:} devices"
 			;;
 		cpus:*)
-			(($(nproc) >= ${each#*:})) || skip "the guest has less than ${each#*:} CPUs"
+			(($(nproc) >= ${each#*:})) || fail "the guest has less than ${each#*:} CPUs"
 			;;
 		*) command -v "$each" >/dev/null || skip "$each is not installed" ;;
 		esac
@@ -197,7 +204,10 @@ clean_slate() {
 # begin: every test's first call. What an earlier test left may be more than can be cleared away:
 # exit status 99 asks for a guest of one's own.
 begin() {
-	( clean_slate ) || exit 99
+	(
+		own_failure=1
+		clean_slate
+	) || exit 99
 	load_idxd
 	load_driver
 	load_acomp_load

@@ -25,6 +25,7 @@ says how they ended; a report in a test's part of the log that it does not list 
 
 import argparse
 import asyncio
+import collections
 import dataclasses
 import os
 import pathlib
@@ -37,6 +38,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "scripts/testbed/guest"))
 import kernel_log  # noqa: E402  the testbed's own reading of a kernel's log
+from failure import SPLAT  # noqa: E402
 
 # The runner's own test has other tests run.
 TESTS = os.environ.get("IAA_VM_TESTS", "tests/vm")
@@ -253,7 +255,8 @@ class Guest:
         self.name = f"vm-{os.getpid()}-{number:02}"
         self.log = None
         self.ready = False
-        self.stopped = False
+        self.bad_ends = 0
+        self.last_lines = collections.deque(maxlen=40)
 
     async def run(self):
         first = self.jobs[0]
@@ -266,6 +269,8 @@ class Guest:
         command += ["--name", self.name]
         command += ["--env", f"IAA_KERNEL={first.kernel}", "--env", f"IAA_DRIVER={first.driver}"]
         command += ["--env", f"IAA_VM_TESTS={TESTS}"]
+        if first.driver == "ours":
+            command += ["--env", "IAA_VM_LEAVE_CLEAN=1"]
         command += ["--env", f"IAA_SCALE={int(factor + 0.999)}", "--", "tests/vm/guest.sh"]
         command += [f"{name}:{int(limit)}" for name, limit in limits.items()]
         self.log = boot_log.open("w")
@@ -312,6 +317,7 @@ class Guest:
             if words[0] != "@@vm" or len(words) < 2:
                 if out:
                     out.write(line + "\n")
+                self.last_lines.append(line)
                 continue
             if words[1] == "ready":
                 self.ready = True
@@ -323,19 +329,18 @@ class Guest:
                 # guest.sh has the limit too; this one is for a guest that no longer runs anything.
                 deadline = began + limits[words[2]] + 60
                 out = current.log.open("w")
-            elif words[1] == "end":
+            elif words[1] == "end" and current and words[2] == current.test.name:
                 out.close()
                 current.seconds = time.monotonic() - began
                 judge(current, int(words[3]), await self.splats(current))
                 self.printer.result(current)
                 current, out = None, None
                 deadline = time.monotonic() + boot_limit
-            elif words[1] == "again":
-                out.close()
+            elif words[1] in ("again", "unfit"):
+                if out:
+                    out.close()
                 current, out = None, None
-                self.stopped = True
-            elif words[1] == "stop":
-                self.stopped = True
+                self.unfit()
         status = await process.wait()
         if current:
             out.close()
@@ -351,18 +356,46 @@ class Guest:
             self.printer.result(current)
         elif not self.ready:
             self.blame(self.jobs[0], f"the guest did not come up (testbed exit status {status})")
-        elif status and not self.stopped:
-            # All tests went well, and still the testbed is not content: a splat on the way down, say.
-            ended = [job for job in self.jobs if job.status]
-            if ended and ended[-1].status == "ok":
-                self.printer.say(
-                    f"the guest that ended with vm/{ended[-1].name}: testbed exit status {status}"
-                )
-                for text in tail(pathlib.Path(self.log.name), 15):
-                    self.printer.say(f"| {text}")
-                self.broken_end = True
+        elif not self.ended():
+            self.blame(self.jobs[0], f"the guest ended before any test (testbed exit status {status})")
+        elif status not in (0, SPLAT):
+            self.bad_end(f"testbed exit status {status}", tail(pathlib.Path(self.log.name), 15))
+        self.judge_rest()
 
-    broken_end = False
+    def ended(self):
+        return [job for job in self.jobs if job.status]
+
+    def bad_end(self, reason, lines):
+        """Something is wrong that no test can be charged with."""
+        ended = self.ended()
+        behind = f" that ended with vm/{ended[-1].name}" if ended else ""
+        self.printer.say(f"the guest{behind}: {reason}")
+        for text in lines:
+            self.printer.say(f"| {text}")
+        self.bad_ends += 1
+
+    def unfit(self):
+        """A test left what cannot be cleared away: a leak of ours, or one more in-tree weakness."""
+        lines = [line for line in self.last_lines if line.startswith("# FAIL")]
+        if self.jobs[0].driver == "ours":
+            self.bad_end("what the test left cannot be cleared away", lines)
+        else:
+            self.printer.say(f"the guest is not fit for another test: {' '.join(lines)}")
+
+    def judge_rest(self):
+        """The kernel's reports outside all tests: on the way up, between two tests, on the way down."""
+        first = self.jobs[0]
+        rest = ""
+        for path in LOGS.glob(f"{self.name}-*/console.log"):
+            rest = path.read_text(errors="replace")
+        rest = re.sub(r"iaa-test: begin (\S+)\n.*?(?:iaa-test: end \1\n|\Z)", "\n", rest, flags=re.S)
+        # What a test has broken may show until the machine is off.
+        allowed = sorted({*STARVED, *(name for job in self.ended() for name in job.test.splats)})
+        for splat in kernel_log.judge(
+            rest, first.kernel + ".0", KNOWN_SPLATS, allowed, first.driver
+        ):
+            if not splat.excused_by:
+                self.bad_end(f"kernel report outside the tests: {splat.title}", splat.lines[:40])
 
     def blame(self, job, reason):
         job.status, job.reason = "failed", reason
@@ -484,7 +517,7 @@ class Runner:
                     f"booting {group[0].kernel} with driver {group[0].driver} for {what}"
                 )
                 group = await guest.run()
-                self.bad_ends += guest.broken_end
+                self.bad_ends += guest.bad_ends
                 if guest.ready:
                     continue
                 # A machine that cannot boot one guest will not boot the next one: stop trying.
@@ -542,6 +575,14 @@ def summary(runner, jobs, began):
     return 1 if count["failed"] or runner.bad_ends else 0
 
 
+def run_jobs(jobs, width):
+    """Runs them all, so many guests at once; prints how it went, and returns the exit status."""
+    began = time.monotonic()
+    runner = Runner(jobs, width)
+    asyncio.run(runner.run())
+    return summary(runner, jobs, began)
+
+
 def main():
     parser = argparse.ArgumentParser(
         prog="tests/vm/run",
@@ -591,10 +632,9 @@ def main():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     width = args.jobs or max(1, min(os.cpu_count() or 1, memory // 2))
     LOGS.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
-    runner = Runner(jobs, width)
-    asyncio.run(runner.run())
-    return summary(runner, jobs, began)
+    for old in sorted(LOGS.glob("vm-*.log"), key=os.path.getmtime)[:-100]:
+        old.unlink(missing_ok=True)
+    return run_jobs(jobs, width)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,7 @@ class Run:
         self.boots = 0
         self.seen_log = 0
         self.panicked = False
+        self.hangs = False
         self.judged_bytes: int | None = None
         self.interrupted: int | None = None
         stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d-%H%M%S")
@@ -182,11 +183,14 @@ class Run:
 
     def forget_old_runs(self) -> None:
         """Keeps build/vm-logs from growing for ever; runs that have not ended are left alone."""
-        results = sorted(
-            self.folder.parent.glob("*/result.json"), key=lambda path: path.stat().st_mtime
-        )
-        for path in results[:-KEPT_RUNS]:
-            shutil.rmtree(path.parent, ignore_errors=True)
+        ended = []
+        for path in self.folder.parent.glob("*-[0-9]*-[0-9]*-[0-9]*"):
+            # Another run may be at the same.
+            with contextlib.suppress(FileNotFoundError):
+                if not os.path.exists(f"/proc/{path.name.rpartition('-')[2]}"):
+                    ended.append((path.stat().st_mtime, path))
+        for _, path in sorted(ended)[:-KEPT_RUNS]:
+            shutil.rmtree(path, ignore_errors=True)
 
     # Processes
 
@@ -313,9 +317,7 @@ class Run:
                 if child is not qemu and child.pidfd >= 0 and child.ended()
             ]:
                 self.child_ended(child)
-            if self.interrupted is not None:
-                name = signal.Signals(self.interrupted).name
-                raise Failure(128 + self.interrupted, f"ended by {name}")
+            self.heed_signals()
             if now >= next_look:
                 next_look = now + 0.5
                 self.watch_log()
@@ -325,7 +327,8 @@ class Run:
                 raise Failure(NO_STATUS, "the guest's kernel panicked")
             if self.status_at is not None and now - self.status_at > POWER_OFF_SECONDS:
                 say(f"the guest is not off {POWER_OFF_SECONDS} s after its command: ending it")
-                return
+                self.hangs = True
+                break
             if self.status_at is None and options.timeout and now - self.started > options.timeout:
                 raise Failure(DEADLINE, self.deadline_message())
             if self.boots == 0 and now - self.started > BOOT_SECONDS:
@@ -334,10 +337,17 @@ class Run:
                 )
             self.serve(0.25)
         self.watch_log()
-        # What is still in the sockets.
-        end = time.monotonic() + 5
-        while time.monotonic() < end and not all(output.finished() for output in self.outputs):
-            self.serve(0.05)
+        if self.hangs:
+            qemu.stop()
+        # What is still in the sockets, however slowly it is read.
+        while not all(output.finished() for output in self.outputs):
+            self.heed_signals()
+            self.serve(0.25)
+
+    def heed_signals(self) -> None:
+        if self.interrupted is not None:
+            name = signal.Signals(self.interrupted).name
+            raise Failure(128 + self.interrupted, f"ended by {name}")
 
     def serve(self, patience: float) -> None:
         for key, _ in self.selector.select(patience):
@@ -365,6 +375,19 @@ class Run:
                 DEVICE_DIED, f"{text}: its guest would wait for it for ever{child.last_words()}"
             )
         say(f"{text}; going on without it, as --device-may-die says")
+
+    def how_devices_ended(self) -> Failure | None:
+        """Asked once all is over: a model ends well when it is told to, and not by itself."""
+        for child in self.devices:
+            if child.process.returncode == 0:
+                continue
+            text = f"{child.name} {child.how_it_ended()}"
+            if any(known.startswith(text) for known in self.dead_devices):
+                continue
+            self.dead_devices.append(text)
+            if not self.options.device_may_die:
+                return Failure(DEVICE_DIED, f"{text} at its end{child.last_words()}")
+        return None
 
     def deadline_message(self) -> str:
         if self.ready_after is None:
@@ -413,8 +436,11 @@ class Run:
 
     def verdict(self, failure: Failure | None) -> int:
         """The exit status; says what is wrong, and leaves result.json."""
+        log = self.log_text()[: self.judged_bytes]
+        if self.hangs and kernel_log.NO_POWER_OFF not in log:
+            log += f"\n{kernel_log.NO_POWER_OFF}\n"
         splats = kernel_log.judge(
-            self.log_text()[: self.judged_bytes],
+            log,
             self.kernel.release,
             self.known,
             self.options.allowed_splats,
@@ -509,7 +535,7 @@ class Run:
                     failure = caught
         finally:
             self.close()
-        return self.verdict(failure)
+        return self.verdict(failure or self.how_devices_ended())
 
 
 def main() -> int:

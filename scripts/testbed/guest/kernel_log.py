@@ -10,6 +10,9 @@ import re
 
 from failure import SetupError
 
+# What the testbed adds to a log.
+NO_POWER_OFF = "testbed: the machine does not power off"
+
 # What begins a report. Each is a pattern on a line without its timestamp.
 TRIGGERS = [
     re.compile(pattern)
@@ -54,6 +57,7 @@ TRIGGERS = [
         r"module .*: .*(?:disagrees about version|Unknown symbol)",
         r"failed to validate module .* BTF",
         r"BPF: .*Invalid",
+        re.escape(NO_POWER_OFF),
         r"Call Trace:",
     )
 ]

@@ -8,7 +8,7 @@ from kernels import Kernel
 from options import Options, expand_cpus
 
 # Slots of pcie.0: QEMU's own functions are at 0 and 31, what the testbed needs below these.
-FIRST_DEVICE_SLOT = 8
+FIRST_DEVICE_SLOT = 4
 # Bus numbers between one node's root bus and the next.
 BUS_STEP = 16
 

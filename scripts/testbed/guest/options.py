@@ -8,7 +8,7 @@ import re
 import shlex
 
 MAX_NODES = 8
-MAX_DEVICES = 24
+MAX_DEVICES = 24  # slots 4 to 27 of pcie.0
 SIZE = re.compile(r"([1-9][0-9]*)([MG])")
 USAGE = "scripts/testbed/run [OPTION]... -- CMD [ARG]..."
 

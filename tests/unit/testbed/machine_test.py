@@ -52,6 +52,17 @@ class Machine(unittest.TestCase):
                 values(arguments, "-device"),
             )
 
+    def test_all_devices_have_a_slot_that_is_free(self):
+        functions = [
+            json.loads(text)
+            for text in values(command("--devices", "24"), "-device")
+            if text.startswith("{")
+        ]
+        slots = {int(function["addr"], 16) for function in functions}
+        self.assertEqual(len(slots), 24)
+        self.assertGreater(min(slots), 3)  # file systems and ports
+        self.assertLess(max(slots), 31)  # QEMU's own functions
+
     def test_a_devices_node_is_that_of_its_root_bus(self):
         arguments = command(
             "--numa", "2", "--device", "node=1", "--device", "node=1 --wqs 1", "--device", "node=0"
