@@ -22,7 +22,8 @@ check "WQs in the file" "$(jq '[.. | objects | select(has("dev")) | .dev | selec
 step "all configuration is lost with the modules, and comes back from the file"
 unbind
 reload_modules
-same "WQ 0 after loading idxd anew" "$(<$dsa/devices/wq"$n".0/state) $(<$dsa/devices/wq"$n".0/size)" "disabled 0"
+same "state and size of WQ 1 after loading idxd anew" \
+	"$(<$dsa/devices/wq"$n".1/state) $(<$dsa/devices/wq"$n".1/size)" "disabled 0"
 ctl 0 counters-reset >/dev/null
 bind_json /tmp/saved.json
 for wq in 0:24:10 1:40:7; do

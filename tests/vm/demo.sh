@@ -5,7 +5,7 @@
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-megabytes=${IAA_DEMO_MB:-64}
+megabytes=${IAA_DEMO_MB:-128}
 
 title() { printf '\n%s\n' "$*"; }
 line() { printf '  %-30s %s\n' "$1" "$2"; }
