@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the guest reboots in the same machine (ours: under load): the device is found and works again
-# drivers: in-tree 7.3/ours
+# drivers: in-tree ours
 # boot: own
 # reboots: 1
 # limit: 180

@@ -20,13 +20,13 @@ cmp "$logs/in" "$logs/out" || fail "the output is not the input"
 same "standard error" "$(<"$logs/err")" "two words"
 
 step "a command that does not end, the project's sources out of its reach"
-guest --timeout $((20 * scale)) -- sh -c 'touch /project/README.md && echo touched; sleep 1000' \
+guest --timeout $((15 * scale)) -- sh -c 'touch /project/README.md && echo touched; sleep 1000' \
 	</dev/null >"$logs/out" 2>"$logs/err"
 status=$?
 cat "$logs/err"
 same "exit status at the deadline" $status 124
 same "output" "$(<"$logs/out")" ""
-grep -q "deadline of $((20 * scale)) s passed" "$logs/err" || fail "the testbed does not say why"
+grep -q "deadline of $((15 * scale)) s passed" "$logs/err" || fail "the testbed does not say why"
 
 step "a signal to the testbed"
 "$project/scripts/testbed/run" --kernel "$kernel" --driver none --name "041-$$" -- \
