@@ -389,6 +389,9 @@ Result overlap(const Request& r) {
 }
 
 constexpr auto kRules = std::to_array<Rule>({
+    // First: what is wrong besides cannot be told in a record that has no place.
+    {"completion-alignment", Status::kCompletionAlignment, any, record_alignment},
+
     {"opcode-supported", Status::kBadOpcode, any, opcode_known},
 
     {"flags-known", Status::kInvalidFlags, any, flags_known},
@@ -412,7 +415,6 @@ constexpr auto kRules = std::to_array<Rule>({
     {"two-pass-destination-unused", Status::kReservedField, compress, two_pass_destination},
 
     {"privilege", Status::kPrivilege, any, privilege},
-    {"completion-alignment", Status::kCompletionAlignment, any, record_alignment},
 
     {"compress-flags-known", Status::kInvalidCodecFlags, compress, compress_reserved},
     {"compress-big-endian", Status::kInvalidCodecFlags, compress, compress_big_endian},

@@ -423,6 +423,23 @@ TEST(Rules, EachIsBrokenAloneAndReported) {
     }
 }
 
+/// A misaligned record has no place to be written to, so that this is what is reported whatever
+/// else is broken.
+TEST(Rules, AMisalignedRecordIsReportedBeforeAllElse) {
+    for (const Case& test : cases()) {
+        Guest setup;
+        Descriptor d = test.make(setup);
+        if ((d.flags() & op_flag::kCompletionAddressValid) == 0) {
+            continue;
+        }
+        d.completion_addr += 1;
+        const Outcome outcome = execute(d, setup.memory, test.capabilities);
+        EXPECT_EQ(outcome.status(), Status::kCompletionAlignment) << test.rule;
+        EXPECT_EQ(outcome.record.invalid_flags, 0U) << test.rule;
+        EXPECT_TRUE(setup.memory.accesses().empty()) << test.rule;
+    }
+}
+
 TEST(Rules, HaveNamesOfTheirOwn) {
     std::set<std::string_view> names;
     for (const Rule& rule : rules()) {
