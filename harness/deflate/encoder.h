@@ -12,7 +12,8 @@
 
 namespace iaa::deflate {
 
-inline constexpr std::size_t kWindow = 4096;  ///< longest match distance, bytes
+inline constexpr std::size_t kWindow = 4096;                    ///< longest match distance, bytes
+inline constexpr std::size_t kMaxInput = std::size_t{1} << 30;  ///< of one call, bytes
 inline constexpr unsigned kMinMatch = 3;
 inline constexpr unsigned kMaxMatch = 258;
 
@@ -59,11 +60,11 @@ class Encoder {
     Encoder(const Encoder&) = delete;
     Encoder& operator=(const Encoder&) = delete;
 
-    /// Encodes input (at most 1 GiB) with the tables: first the accumulator's bits, then literals
-    /// and matches (3 to 258 bytes, at most 4096 back), then what options.end says. No match is
-    /// made whose length or distance symbol has no code. On success the accumulator holds what was
-    /// not written (nothing after a flush); on an error it is as it was. Table entries must be
-    /// well-formed: length 0 to 15, code below 2^length (see check_tables).
+    /// Encodes input (at most kMaxInput) with the tables: first the accumulator's bits, then
+    /// literals and matches (3 to 258 bytes, at most 4096 back), then what options.end says. No
+    /// match is made whose length or distance symbol has no code. On success the accumulator holds
+    /// what was not written (nothing after a flush); on an error it is as it was. Table entries
+    /// must be well-formed: length 0 to 15, code below 2^length (see check_tables).
     [[nodiscard]] EncodeResult encode(std::span<const std::uint8_t> input, const CodeTables& tables,
                                       Accumulator& accumulator, const EncodeOptions& options,
                                       std::span<std::uint8_t> output);

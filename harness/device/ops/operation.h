@@ -17,7 +17,7 @@ struct Capabilities {
     std::uint32_t version = 0x100;         ///< VERSION register
     bool header_generation = false;        ///< IAACAP bit 8
     bool decompress_aecs_format2 = false;  ///< IAACAP bit 0
-    /// Bytes; the smaller one of WQCFG's and GENCAP's. No more than 1 GiB counts.
+    /// Bytes; the smaller one of WQCFG's and GENCAP's. No more than deflate::kMaxInput counts.
     std::uint64_t max_transfer_size = 1ULL << 21;
     bool block_on_fault = false;  ///< WQCFG: BOF enabled
     bool pasid_enabled = false;   ///< WQCFG: PASID enabled

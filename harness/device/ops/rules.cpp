@@ -7,6 +7,7 @@
 #include <array>
 #include <type_traits>
 
+#include "deflate/encoder.h"
 #include "device/ops/aecs.h"
 
 namespace iaa::device {
@@ -29,6 +30,9 @@ bool decompress(Opcode opcode) {
 }
 bool crc(Opcode opcode) {
     return opcode == Opcode::kCrc64;
+}
+bool compress_or_crc(Opcode opcode) {
+    return compress(opcode) || crc(opcode);
 }
 bool with_source(Opcode opcode) {
     return codec(opcode) || crc(opcode);
@@ -250,8 +254,9 @@ Result ignore_end_bits_high(const Request& r) {
 }
 
 Result ignore_end_bits(const Request& r) {
-    return when(r.ignored_end_bits() > std::uint64_t{r.descriptor().src1_size} * 8, [&] {
-        return fmt::format("{} bits of a source of {} bytes", r.ignored_end_bits(),
+    // Behind an overflow the rest of the source may be shorter than the bits that it ends with.
+    return when(!r.reads_aecs() && r.end_bits() > r.ignored_end_bits(), [&] {
+        return fmt::format("{} bits of a source of {} bytes", r.end_bits(),
                            r.descriptor().src1_size);
     });
 }
@@ -270,9 +275,9 @@ Result filter_unused(const Request& r) {
     return zero_bits(r.descriptor().filter_flags, "filter flags");
 }
 
-/// Bytes. The encoder takes no more than 1 GiB, whatever the registers say.
+/// Bytes. The encoder's own limit holds whatever the registers, or a trace, say.
 std::uint64_t transfer_limit(const Request& r) {
-    return std::min<std::uint64_t>(r.capabilities().max_transfer_size, 1U << 30U);
+    return std::min<std::uint64_t>(r.capabilities().max_transfer_size, deflate::kMaxInput);
 }
 
 Result within_limit(const Request& r, std::uint32_t size) {
@@ -288,7 +293,7 @@ Result destination_limit(const Request& r) {
 }
 
 Result source_empty(const Request& r) {
-    // With an AECS there may be bits in its accumulator to go on with.
+    // With an AECS there may be bits in its accumulator to write.
     return when(r.descriptor().src1_size == 0 && !r.reads_aecs(), "source of 0 bytes");
 }
 
@@ -436,7 +441,7 @@ constexpr auto kRules = std::to_array<Rule>({
 
     {"source-limit", Status::kInvalidSize, with_source, source_limit},
     {"destination-limit", Status::kInvalidSize, codec, destination_limit},
-    {"source-empty", Status::kInvalidSize, with_source, source_empty},
+    {"source-empty", Status::kInvalidSize, compress_or_crc, source_empty},
     {"buffers-empty", Status::kInvalidSize, codec, all_empty},
     {"compress-destination-empty", Status::kInvalidSize, compress, compress_destination},
     {"statistics-destination", Status::kInvalidSize, compress, statistics_destination},

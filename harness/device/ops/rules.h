@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -63,10 +64,16 @@ class Request {
     [[nodiscard]] bool suppressed() const {
         return codec_flag(decompress_flag::kSuppressOutput) != 0;
     }
-    [[nodiscard]] unsigned ignored_end_bits() const {
+    /// What the field says.
+    [[nodiscard]] unsigned end_bits() const {
         const unsigned low =
             codec_flag(decompress_flag::kIgnoreEndBits) >> decompress_flag::kIgnoreEndBitsShift;
         return low | (codec_flag(decompress_flag::kIgnoreEndBitsHigh) != 0 ? 8U : 0U);
+    }
+    /// Bits of source 1 that are not looked at: no more than it has.
+    [[nodiscard]] unsigned ignored_end_bits() const {
+        return static_cast<unsigned>(
+            std::min<std::uint64_t>(end_bits(), std::uint64_t{descriptor_.src1_size} * 8));
     }
 
   private:

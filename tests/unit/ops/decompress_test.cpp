@@ -109,7 +109,10 @@ TEST(EndOfBlock, StopAndCheck) {
         EXPECT_EQ(result.outcome.status(), Status::kAnalyticsError);
         EXPECT_EQ(result.outcome.record.error_code, 15);
     }
-    EXPECT_EQ(run(Bytes{}, kPlain).outcome.status(), Status::kInvalidSize);
+
+    // No input at all is none that ends behind an end of block.
+    EXPECT_EQ(run(Bytes{}, kPlain).outcome.status(), Status::kSuccess);
+    EXPECT_EQ(run(Bytes{}, kCheckAny).outcome.record.error_code, 15);
 
     // Behind the final block nothing is read.
     Bytes trailing = compress_fixed(bytes_of("abc"));
@@ -253,6 +256,28 @@ TEST(Suppressed, NeedsNoRoomAndKnowsNoOverflow) {
         ASSERT_EQ(outcome.status(), Status::kSuccess) << outcome.rule;
         EXPECT_EQ(outcome.record.crc, zlib_crc(data));
         EXPECT_EQ(outcome.record.output_size, 0U);
+    }
+}
+
+/// As a library primes an AECS for a stream that has no header: nothing in, nothing out.
+TEST(Suppressed, AnEmptySourceMakesAFreshState) {
+    for (const bool format2 : {false, true}) {
+        GuestMemory memory;
+        auto& areas = memory.map(Bytes(std::size_t{2} * kAecsSizeWithoutHistory, 0x33));
+        Descriptor d{};
+        d.flags_opcode = flags_opcode(kLinuxDecompress | op_flag::kWriteAecs, Opcode::kDecompress);
+        d.completion_addr = kRecordAddress;
+        d.op_flags = decompress_flag::kEnable | decompress_flag::kSuppressOutput;
+        d.max_dst_size = 1;
+        d.src2_addr = areas.address;
+        d.src2_size = kAecsSizeWithoutHistory;
+        const Outcome outcome = execute(d, memory, {.decompress_aecs_format2 = format2});
+        ASSERT_EQ(outcome.status(), Status::kSuccess) << outcome.rule;
+        EXPECT_EQ(outcome.record.bytes_completed, 0U);
+        DecompressAecs written;
+        ASSERT_EQ(load(std::span(areas.bytes).subspan(kAecsSizeWithoutHistory), format2, written),
+                  "");
+        EXPECT_EQ(written.state, deflate::DecoderState{});
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "deflate/encoder.h"
 #include "unit/ops/guest.h"
 #include "unit/ops/zlib_peer.h"
 
@@ -279,6 +280,39 @@ TEST(ResumeOverflow, WithAnEmptySource) {
     ASSERT_EQ(second.status(), Status::kSuccess) << second.rule;
     EXPECT_EQ(second.record.output_size, 90U);
     EXPECT_EQ(second.record.crc, zlib_crc(data));
+}
+
+/// The same flags again, also where less of the source is left than the bits that it ends with.
+TEST(ResumeOverflow, WithIgnoredEndBits) {
+    for (const std::size_t size : {20U, 22U, 23U, 24U}) {
+        // Literals of 9 bits and no end of block; what follows would be literals too.
+        const Bytes data(size, 0xf0);
+        deflate::Accumulator bits;
+        ASSERT_TRUE(deflate::write_fixed_header(false, bits));
+        deflate::Encoder encoder;
+        Bytes stream(100);
+        const auto encoded = encoder.encode(
+            data, deflate::fixed_tables(), bits,
+            {.end = deflate::EndOfBlock::kNone, .flush = false, .literals_only = true}, stream);
+        ASSERT_EQ(encoded.error, deflate::ErrorCode::kNone);
+        stream.resize(encoded.output_size);
+        const unsigned behind = 8 - bits.bits;
+        stream.push_back(static_cast<std::uint8_t>(bits.bytes[0] | 0xffU << bits.bits));
+        for (const unsigned ignored : {behind, behind + 8}) {
+            if (ignored > behind) {
+                stream.push_back(0xff);
+            }
+            for (std::size_t room = 1; room <= size; ++room) {
+                Stream pieces(stream, {.decompress_aecs_format2 = true});
+                const auto codec = static_cast<std::uint16_t>(
+                    kMiddleFlushed | (ignored & 7U) << decompress_flag::kIgnoreEndBitsShift |
+                    (ignored > 7 ? decompress_flag::kIgnoreEndBitsHigh : 0U));
+                const Outcome last = pieces.piece(0, stream.size(), room, codec, false);
+                EXPECT_EQ(last.status(), Status::kSuccess) << last.rule;
+                EXPECT_EQ(pieces.output, data) << ignored << " bits, room " << room;
+            }
+        }
+    }
 }
 
 /// A dynamic block's header that is longer than the input accumulator, in one piece and cut.

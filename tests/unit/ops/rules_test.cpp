@@ -296,7 +296,7 @@ std::vector<Case> cases() {
     add_codec("decompress-index-mode", &Guest::decompress, 0x1000);
     add_codec("ignore-end-bits-high", &Guest::decompress, 0x4000);
     add("ignore-end-bits", Status::kInvalidCodecFlags,
-        changed(&Guest::decompress_state, [](Descriptor& d) {
+        changed(&Guest::decompress, [](Descriptor& d) {
             d.op_flags |= 0x40;
             d.src1_size = 0;
         }));
@@ -326,16 +326,19 @@ std::vector<Case> cases() {
             changed(base, [](Descriptor& d) { d.src1_size = too_much; }));
         add("source-limit", Status::kInvalidSize,
             changed(base, [](Descriptor& d) { d.src1_size = 33; }), {.max_transfer_size = 32});
+        add("source-limit", Status::kInvalidSize,
+            changed(base, [](Descriptor& d) { d.src1_size = (1U << 30U) + 1; }),
+            {.max_transfer_size = 1ULL << 31U});
     }
     for (const auto base : {&Guest::compress, &Guest::decompress}) {
         add("destination-limit", Status::kInvalidSize,
             changed(base, [](Descriptor& d) { d.max_dst_size = too_much; }));
     }
-    for (const auto base : {&Guest::statistics, &Guest::decompress, &Guest::crc64}) {
+    for (const auto base : {&Guest::statistics, &Guest::crc64}) {
         add("source-empty", Status::kInvalidSize,
             changed(base, [](Descriptor& d) { d.src1_size = 0; }));
     }
-    for (const auto base : {&Guest::compress, &Guest::decompress_state}) {
+    for (const auto base : {&Guest::compress, &Guest::decompress, &Guest::decompress_state}) {
         add("buffers-empty", Status::kInvalidSize, changed(base, [](Descriptor& d) {
                 d.src1_size = 0;
                 d.max_dst_size = 0;
@@ -473,6 +476,24 @@ TEST(Rules, CorrectDescriptorsPass) {
     d.pasid_priv = 1U << 31U | 0xfffff;
     EXPECT_EQ(passes(d, {.block_on_fault = true}), "");
     EXPECT_EQ(passes(setup.compress(), {.pasid_enabled = true}), "");
+
+    // The work queue's limit, whatever it is.
+    d = setup.compress();
+    d.src1_addr = 1ULL << 40U;
+    d.src1_size = 3U << 20U;
+    EXPECT_EQ(passes(d, {.max_transfer_size = 3U << 20U}), "");
+
+    // Nothing to decompress; and with a state to go on from, a source that ends before the bits
+    // that its end was to be without.
+    d = setup.decompress();
+    d.src1_size = 0;
+    EXPECT_EQ(passes(d, {}), "");
+    d = setup.decompress_state();
+    d.op_flags |= 0x4040;
+    for (const std::uint32_t size : {0U, 1U}) {
+        d.src1_size = size;
+        EXPECT_EQ(passes(d, generation2()), "");
+    }
 
     // Buffers that touch but do not overlap.
     d = setup.compress();
