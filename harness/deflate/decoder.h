@@ -84,8 +84,9 @@ struct DecodeOptions {
     bool stop_on_eob = false;
     /// With stop_on_eob and check_for_eob: only the end of the final block counts.
     bool only_final_eob = false;
-    /// The input must end (or decoding stop) behind an end of block with less than a byte left
-    /// over, else kBadEndOfFile. Set it with a stream's last piece of input.
+    /// Where the input ends before decoding stops, it must do so behind an end of block with less
+    /// than a byte left over, else kBadEndOfFile. What follows the place where decoding stops is
+    /// not looked at. Set it with a stream's last piece of input.
     bool check_for_eob = false;
 };
 
