@@ -480,7 +480,7 @@ EncodeResult Encoder::encode_dynamic(std::span<const std::uint8_t> input, bool f
     CodeTables built;
     Accumulator start = accumulator;
     if (!prepare_dynamic(histogram, final, start, built)) {
-        return {.error = ErrorCode::kOutputOverflow};
+        return {.error = ErrorCode::kOutputOverflow, .header_fits = false};
     }
     if (tables != nullptr) {
         *tables = built;

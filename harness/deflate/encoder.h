@@ -45,6 +45,9 @@ struct EncodeResult {
     unsigned last_bits = 0;       ///< valid bits of the last byte written, 1 to 8; 0: none written
     /// First symbol without a code, with kNoHuffmanCode.
     unsigned bad_symbol = 0;
+    /// False, with kOutputOverflow: it is the accumulator that is too small for the block's header,
+    /// and no larger output helps.
+    bool header_fits = true;
 };
 
 /// A deterministic single-pass encoder, as a hardware engine would be: the same input, tables and
@@ -78,7 +81,7 @@ class Encoder {
     /// One-pass header generation: a dynamic block with the best tables for this input, behind the
     /// accumulator's bits. The same output as count(), prepare_dynamic() and encode() one after the
     /// other. `tables`, where not null, gets the tables used. kOutputOverflow also where header and
-    /// accumulator exceed 2048 bits.
+    /// accumulator exceed 2048 bits; header_fits tells.
     [[nodiscard]] EncodeResult encode_dynamic(std::span<const std::uint8_t> input, bool final,
                                               Accumulator& accumulator,
                                               const EncodeOptions& options,

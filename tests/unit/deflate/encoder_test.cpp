@@ -540,7 +540,15 @@ TEST(Encoder, DynamicBlockBehindAFullAccumulatorOverflows) {
     const EncodeResult result =
         encoder.encode_dynamic(Bytes(100, 'a'), true, accumulator, {}, output);
     EXPECT_EQ(result.error, ErrorCode::kOutputOverflow);
+    EXPECT_FALSE(result.header_fits);
     EXPECT_EQ(accumulator.bits, Accumulator::kMaxBits);
+
+    // An output without room for the header is another matter.
+    accumulator = {};
+    const EncodeResult full = encoder.encode_dynamic(Bytes(100, 'a'), true, accumulator, {},
+                                                     std::span(output).first(2));
+    EXPECT_EQ(full.error, ErrorCode::kOutputOverflow);
+    EXPECT_TRUE(full.header_fits);
 }
 
 TEST(Encoder, MovesLikeAValue) {
