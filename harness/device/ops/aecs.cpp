@@ -34,8 +34,30 @@ void put(std::span<std::uint8_t> image, std::size_t offset, Word value) {
     }
 }
 
-bool all_zero(std::span<const std::uint8_t> bytes) {
-    return std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
+/// Bytes [begin, end).
+struct Field {
+    std::size_t begin;
+    std::size_t end;
+};
+
+/// What is wrong with fields that have to be zero, as far as the image has them. Empty: nothing.
+std::string check_reserved(std::span<const std::uint8_t> image, std::span<const Field> fields) {
+    for (const Field& field : fields) {
+        for (std::size_t at = field.begin; at < std::min(field.end, image.size()); ++at) {
+            if (image[at] != 0) {
+                return fmt::format("reserved byte {} is {:#04x}, must be zero", at, image[at]);
+            }
+        }
+    }
+    return {};
+}
+
+/// A field of one byte that is 0 or 1. An error text where it is neither.
+std::string load_bool(std::span<const std::uint8_t> image, std::size_t offset, bool& value) {
+    value = image[offset] == 1;
+    return image[offset] > 1
+               ? fmt::format("byte {} is {:#04x}, must be 0 or 1", offset, image[offset])
+               : std::string();
 }
 
 // What both kinds begin with.
@@ -51,6 +73,9 @@ constexpr std::size_t kCompressLlEnd = kCompressLl + 4 * deflate::kLlSymbols;
 constexpr std::size_t kCompressD = 1440;
 constexpr std::size_t kCompressDEnd = kCompressD + 4 * deflate::kDSymbols;
 static_assert(kCompressLlEnd == 1432 && kCompressDEnd == 1560);
+constexpr std::array<Field, 1> kCompressReserved{{{kCompressParity + 1, kCompressBits}}};
+constexpr std::array<Field, 2> kCompressTablesReserved{
+    {{kCompressLlEnd, kCompressD}, {kCompressDEnd, kCompressAecsSize}}};
 
 // Decompression.
 constexpr std::size_t kDropBytes = 20;
@@ -71,6 +96,7 @@ constexpr std::size_t kDEntries = 644;
 constexpr std::size_t kMatchLeft = 768;
 constexpr std::size_t kMatchDistance = 770;
 constexpr std::size_t kParity = 772;
+constexpr std::size_t kBehindEob = 773;
 constexpr std::size_t kSymbols = 808;
 constexpr std::size_t kSymbolsSize = 268;
 constexpr std::size_t kMap1 = 832;
@@ -81,6 +107,21 @@ constexpr std::size_t kParser = 1076;
 constexpr std::size_t kStoredLeft = 1080;
 constexpr std::size_t kHistoryOffset = 1252;
 constexpr std::size_t kHistory = 1256;
+
+// Reserved in both formats, and in one of them.
+constexpr std::array<Field, 8> kReserved{{{24, kHeld},
+                                          {478, kFirstIndex},
+                                          {764, kMatchLeft},
+                                          {kBehindEob + 1, kSymbols},
+                                          {1078, kStoredLeft},
+                                          {1082, kMap2},
+                                          {1254, kHistory},
+                                          {5352, kDecompressAecsSize}}};
+constexpr std::array<Field, 1> kReserved1{{{kMap2, kHistoryOffset}}};
+constexpr std::array<Field, 4> kReserved2{{{kFirstIndex, kNumCodes},
+                                           {kSymbols, kMap1},
+                                           {kMap1 + kMap1Size, kParser},
+                                           {kMap2 + kMap2Size, kHistoryOffset}}};
 
 /// Symbols whose codes lie in the packed fields: literals, end of block, lengths without extra
 /// bits. The others lie in kLlEntries.
@@ -442,17 +483,17 @@ std::uint16_t parser_number(const DecoderState& state) {
 
 }  // namespace
 
-std::string load(std::span<const std::uint8_t, kCompressAecsSize> image, CompressAecs& aecs) {
+std::string load_state(std::span<const std::uint8_t, kCompressStateSize> image,
+                       CompressAecs& aecs) {
     std::string error = load_checksums(image, aecs.crc, aecs.xor_sum);
+    if (error.empty()) {
+        error = load_bool(image, kCompressParity, aecs.odd);
+    }
+    if (error.empty()) {
+        error = check_reserved(image, kCompressReserved);
+    }
     if (!error.empty()) {
         return error;
-    }
-    aecs.odd = (image[kCompressParity] & 1U) != 0;
-    if ((image[kCompressParity] & ~1U) != 0 ||
-        !all_zero(image.subspan(kCompressParity + 1, kCompressBits - kCompressParity - 1)) ||
-        !all_zero(image.subspan(kCompressLlEnd, kCompressD - kCompressLlEnd)) ||
-        !all_zero(image.subspan(kCompressDEnd))) {
-        return "a reserved field is not zero";
     }
     const auto bits = get<std::uint32_t>(image, kCompressBits);
     if (bits > Accumulator::kMaxBits) {
@@ -460,6 +501,17 @@ std::string load(std::span<const std::uint8_t, kCompressAecsSize> image, Compres
     }
     aecs.accumulator =
         make_accumulator(image.subspan(kCompressAccumulator, Accumulator::kMaxBits / 8), bits);
+    return {};
+}
+
+std::string load(std::span<const std::uint8_t, kCompressAecsSize> image, CompressAecs& aecs) {
+    std::string error = load_state(image.first<kCompressStateSize>(), aecs);
+    if (error.empty()) {
+        error = check_reserved(image, kCompressTablesReserved);
+    }
+    if (!error.empty()) {
+        return error;
+    }
     for (std::size_t symbol = 0; symbol < deflate::kLlSymbols; ++symbol) {
         aecs.tables.ll[symbol] = get<std::uint32_t>(image, kCompressLl + 4 * symbol);
     }
@@ -507,10 +559,22 @@ std::string load(std::span<const std::uint8_t> image, bool format2, DecompressAe
         return fmt::format("output accumulator of {} bits", held_bits & ~1U);
     }
     std::ranges::copy(image.subspan(kHeld, aecs.held_size), aecs.held.begin());
-    aecs.odd = image[kParity] != 0;
 
     DecoderState& state = aecs.state;
-    std::string error = load_checksums(image, aecs.crc, aecs.xor_sum);
+    std::string error = check_reserved(image, kReserved);
+    if (error.empty()) {
+        error = check_reserved(image, format2 ? std::span<const Field>(kReserved2)
+                                              : std::span<const Field>(kReserved1));
+    }
+    if (error.empty()) {
+        error = load_bool(image, kParity, aecs.odd);
+    }
+    if (error.empty()) {
+        error = load_bool(image, kBehindEob, state.behind_eob);
+    }
+    if (error.empty()) {
+        error = load_checksums(image, aecs.crc, aecs.xor_sum);
+    }
     if (error.empty()) {
         error = load_input(image, aecs.input);
     }
@@ -525,9 +589,6 @@ std::string load(std::span<const std::uint8_t> image, bool format2, DecompressAe
         if (error.empty()) {
             error = load_match(image, state);
         }
-    }
-    if (error.empty() && state.parser == ParserState::kStored && aecs.input.bits % 8 != 0) {
-        error = fmt::format("{} bits of a stored block's bytes", aecs.input.bits);
     }
     return error;
 }
@@ -546,6 +607,7 @@ void store(const DecompressAecs& aecs, bool format2, std::span<std::uint8_t> ima
     put(image, kMatchLeft, state.match_left);
     put(image, kMatchDistance, state.match_distance);
     image[kParity] = aecs.odd ? 1 : 0;
+    image[kBehindEob] = state.behind_eob ? 1 : 0;
     put(image, kParser, parser_number(state));
     put(image, kStoredLeft, static_cast<std::uint16_t>(state.stored_left));
     if (image.size() >= kDecompressAecsSize) {

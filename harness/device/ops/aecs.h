@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kAecsAlignment = 32;  ///< of addresses and sizes
 /// Compression, 1568 bytes:
 ///      0  crc u32
 ///      4  XOR checksum u32, 15:0
-///      8  reserved, 20 bytes. The model's: bit 0 of byte 8, an odd number of bytes was summed
+///      8  reserved, 20 bytes. The model's: u8 at 8, 1 where an odd number of bytes was summed
 ///     28  valid bits of the output accumulator u32
 ///     32  output accumulator, 256 bytes
 ///    288  literal/length codes, 286 x u32: length << 15 | code; then 8 bytes reserved
@@ -46,6 +46,11 @@ struct CompressAecs {
 [[nodiscard]] std::string load(std::span<const std::uint8_t, kCompressAecsSize> image,
                                CompressAecs& aecs);
 
+/// The same without the codes, which are left as they are: for header generation, which makes its
+/// own. What lies there need not be codes.
+[[nodiscard]] std::string load_state(std::span<const std::uint8_t, kCompressStateSize> image,
+                                     CompressAecs& aecs);
+
 /// The reverse. Every byte is written.
 void store(const CompressAecs& aecs, std::span<std::uint8_t, kCompressAecsSize> image);
 
@@ -63,23 +68,25 @@ void store(const CompressAecs& aecs, std::span<std::uint8_t, kCompressAecsSize> 
 ///    472  end-of-block entry u32. The model's: length << 15 | code; not read
 ///    476  initial bits to drop u8 (must be 0)
 ///    477  format u8: 0 for format 1, 1 for format 2
-///    480  first table index, per length 1 to 15, packed (format 1)
+///    478  reserved
+///    480  first table index, per length 1 to 15, packed; reserved in format 2
 ///    500  number of codes, packed
 ///    520  first code, packed
 ///    540  first code that is not a literal's, packed; all ones where there is none
 ///    560  248 bytes, the model's own use: 21 codes of symbols 265-285 and 30 of the distances
-///         (length << 15 | code), u32 0, and at 768 what is left of a match that the output cut
-///         u16, its distance u16, and u8 1 where the checksums stand behind an odd number of bytes
+///         (length << 15 | code), u32 0; at 768 what is left of a match that the output cut u16,
+///         its distance u16; u8 1 where the checksums stand behind an odd number of bytes; u8 1
+///         where the last thing read is an end of block; the rest zero
 ///    808  268 bytes. Format 1: the symbols 0-264 in the order of their codes, one byte each, less
 ///         256 from the first code on that is not a literal's. Format 2: from 832 on, 224 bytes of
-///         the map below
+///         the map below, reserved before and behind them
 ///   1076  parser state u16: 0 symbols, 1 block header, 2 stored, 4 symbols of the final block,
-///         6 stored and final, 8 ended
+///         6 stored and final, 8 ended; then 2 bytes reserved
 ///   1080  bytes left of a stored block u16; reserved to 1088
 ///   1088  Format 2: the map's other 144 bytes. It has a number per symbol 0-264, one behind the
 ///         other: length in bits 3:0, above that the code less the length's first code, in as many
-///         bits as the symbol's own number takes
-///   1252  history write offset 14:0, wrapped 15
+///         bits as the symbol's own number takes. Reserved behind it; format 1: from 1088 on
+///   1252  history write offset 14:0, wrapped 15; then 2 bytes reserved
 ///   1256  history, 4096 bytes; then 24 reserved
 /// Packed: the field for length n has n + 1 bits; lengths 1-6 share the first word, then 7-9,
 /// 10-11, 12-13 and 14-15.

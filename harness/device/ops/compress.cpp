@@ -73,10 +73,17 @@ class Compression {
             return fault;
         }
         std::array<std::uint8_t, kCompressAecsSize> image{};
-        if (auto fault = buffers_.read(area.address, image, "aecs-read")) {
+        // With a header made here the tables are made too. Those in the AECS are not used, and may
+        // be what a write-back has left out.
+        const bool with_tables = request_.header_generation() == 0;
+        const auto part = std::span(image).first(with_tables ? image.size() : kCompressStateSize);
+        if (auto fault = buffers_.read(area.address, part, "aecs-read")) {
             return fault;
         }
-        if (const std::string error = load(image, aecs_); !error.empty()) {
+        const std::string error =
+            with_tables ? load(image, aecs_)
+                        : load_state(std::span(image).first<kCompressStateSize>(), aecs_);
+        if (!error.empty()) {
             return analytics_error(ErrorCode::kAecs, "compress-aecs", error);
         }
         return std::nullopt;
@@ -125,13 +132,18 @@ class Compression {
         const deflate::Histogram histogram =
             workspace_.encoder.count(source_, options_of(request_));
         if (!deflate::prepare_dynamic(histogram, final_header(), aecs_.accumulator, aecs_.tables)) {
-            return analytics_error(ErrorCode::kOutputOverflow, "header-fits",
-                                   "header and accumulator exceed 2048 bits");
+            return header_too_large();
         }
         if (auto fault = write_aecs()) {
             return *std::move(fault);
         }
         return finish(sums());
+    }
+
+    [[nodiscard]] Outcome header_too_large() const {
+        return analytics_error(ErrorCode::kOutputOverflow, "header-fits",
+                               fmt::format("a header behind {} bits of an accumulator of {}",
+                                           aecs_.accumulator.bits, deflate::Accumulator::kMaxBits));
     }
 
     Outcome encode() {
@@ -147,6 +159,9 @@ class Compression {
         if (result.error == ErrorCode::kNoHuffmanCode) {
             return analytics_error(result.error, "symbol-has-code",
                                    fmt::format("symbol {}", result.bad_symbol));
+        }
+        if (!result.header_fits) {
+            return header_too_large();
         }
         if (result.error != ErrorCode::kNone) {
             return analytics_error(result.error, "output-fits",

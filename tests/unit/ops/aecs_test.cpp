@@ -45,6 +45,19 @@ TEST(CompressAecs, Layout) {
     EXPECT_EQ(again, aecs);
 }
 
+/// Behind the state nothing is looked at where no tables are read, and none are given.
+TEST(CompressAecs, StateAlone) {
+    CompressAecs aecs = fixed_aecs();
+    aecs.crc = 0x12345678;
+    aecs.xor_sum = 0xabcd;
+    aecs.odd = true;
+    const Bytes image = image_of(aecs);
+    CompressAecs again;
+    EXPECT_EQ(load_state(std::span(image).first<kCompressStateSize>(), again), "");
+    aecs.tables = {};
+    EXPECT_EQ(again, aecs);
+}
+
 TEST(CompressAecs, BitsAboveTheAccumulatorAreNotLookedAt) {
     Bytes image = image_of(fixed_aecs());
     for (std::size_t i = 33; i < 288; ++i) {
@@ -60,6 +73,7 @@ TEST(CompressAecs, InvalidContents) {
     const std::vector<std::function<void(Bytes&)>> harms{
         [](Bytes& image) { set_word<std::uint32_t>(image, 4, 0x10000); },
         [](Bytes& image) { image[8] = 2; },
+        [](Bytes& image) { image[8] = 3; },
         [](Bytes& image) { image[9] = 1; },
         [](Bytes& image) { image[27] = 1; },
         [](Bytes& image) { set_word<std::uint32_t>(image, 28, 2049); },
@@ -323,6 +337,8 @@ TEST(DecompressAecs, InvalidContents) {
         {"parser state 5", half(1076, 5)},
         {"parser state 16", half(1076, 16)},
         {"ended", half(1076, 8)},
+        {"parity neither 0 nor 1", byte(772, 2)},
+        {"behind an end of block neither 0 nor 1", byte(773, 2)},
         {"stored, nothing left", half(1076, 2)},
         {"history offset", half(1252, 4097)},
         {"history offset, wrapped", half(1252, 0x8000 | 4097)},
@@ -349,14 +365,62 @@ TEST(DecompressAecs, InvalidContents) {
         EXPECT_TRUE(outcome.rule.starts_with("decompress-aecs: ")) << outcome.rule;
         EXPECT_EQ(destination.bytes, Bytes(1000));
     }
+}
 
-    // Stored, with bits that are no bytes in front.
-    DecompressAecs aecs = busy_state(deflate::fixed_lengths());
-    aecs.state.parser = deflate::ParserState::kStored;
-    aecs.state.stored_left = 100;
-    Bytes image(kDecompressAecsSize);
-    store(aecs, false, image);
-    EXPECT_NE(load(image, false, aecs), "");
+/// Every reserved byte, in either format; the bytes that are the driver's are left as they are.
+TEST(DecompressAecs, ReservedBytesAreZero) {
+    struct Bytewise {
+        std::size_t begin;
+        std::size_t end;
+    };
+    for (const bool format2 : {false, true}) {
+        std::vector<Bytewise> reserved{{24, 168},    {478, 480},   {764, 768},   {774, 808},
+                                       {1078, 1080}, {1082, 1088}, {1254, 1256}, {5352, 5376}};
+        if (format2) {
+            reserved.insert(reserved.end(), {{480, 500}, {808, 832}, {1056, 1076}, {1232, 1252}});
+        } else {
+            reserved.push_back({1088, 1252});
+        }
+        DecompressAecs state = busy_state(deflate::fixed_lengths());
+        state.state.match_left = 0;  // a short image has no history for it
+        state.state.match_distance = 0;
+        Bytes image(kDecompressAecsSize);
+        store(state, format2, image);
+        std::fill_n(image.begin() + 8, 12, std::uint8_t{0xee});
+        std::fill_n(image.begin() + 180, 4, std::uint8_t{0xee});
+        DecompressAecs aecs;
+        ASSERT_EQ(load(image, format2, aecs), "");
+        for (const Bytewise& field : reserved) {
+            for (std::size_t at = field.begin; at < field.end; ++at) {
+                image[at] = 0x80;
+                EXPECT_EQ(load(image, format2, aecs),
+                          "reserved byte " + std::to_string(at) + " is 0x80, must be zero");
+                // Where the image ends before it, it does not count.
+                if (at >= kAecsSizeWithoutHistory) {
+                    EXPECT_EQ(load(std::span(image).first(kAecsSizeWithoutHistory), format2, aecs),
+                              "");
+                }
+                image[at] = 0;
+            }
+        }
+    }
+}
+
+/// Bits of a stored block's byte that "ignore end bits" has cut.
+TEST(DecompressAecs, StoredBlockCutInsideAByte) {
+    for (const bool final_block : {false, true}) {
+        DecompressAecs aecs = busy_state({});
+        aecs.state = {};
+        aecs.state.final_block = final_block;
+        aecs.state.parser = deflate::ParserState::kStored;
+        aecs.state.stored_left = 100;
+        ASSERT_NE(aecs.input.bits % 8, 0U);
+        Bytes image(kDecompressAecsSize);
+        store(aecs, false, image);
+        DecompressAecs again;
+        ASSERT_EQ(load(image, false, again), "");
+        expect_same(again, aecs);
+    }
 }
 
 /// Any bytes at all: an error or a state, and never more than that.

@@ -35,6 +35,10 @@ Compressed run(const Bytes& data, const CompressAecs& aecs, const Options& optio
     auto& source = memory.map(data, 1);
     auto& destination = memory.map(Bytes(options.room, 0xa5), 3);
     Bytes areas = image_of(aecs);
+    if ((options.codec & compress_flag::kHeaderGeneration) != 0) {
+        // Tables are made, and none are looked at.
+        std::fill(areas.begin() + kCompressStateSize, areas.end(), std::uint8_t{0xff});
+    }
     const bool second = (options.flags & op_flag::kAecsToggle) != 0;
     areas.insert(second ? areas.begin() : areas.end(), kCompressAecsSize, 0x5a);
     auto& area = memory.map(areas);
@@ -63,13 +67,14 @@ Compressed run(const Bytes& data, const CompressAecs& aecs, const Options& optio
     result.aecs_image = area.bytes;
     const auto written =
         std::span(area.bytes).subspan(second ? 0 : kCompressAecsSize).first<kCompressAecsSize>();
-    Bytes image(written.begin(), written.end());
-    // Tables that were not written: as if they were zero.
-    if ((options.codec2 & compress2_flag::kWriteTables) == 0) {
-        std::fill(image.begin() + kCompressStateSize, image.end(), std::uint8_t{0});
-    }
     if ((options.flags & op_flag::kWriteAecs) != 0 && result.outcome.status() == Status::kSuccess) {
-        EXPECT_EQ(load(std::span(image).first<kCompressAecsSize>(), result.aecs), "");
+        const bool tables = (options.codec2 & compress2_flag::kWriteTables) != 0;
+        EXPECT_EQ(tables ? load(written, result.aecs)
+                         : load_state(written.first<kCompressStateSize>(), result.aecs),
+                  "");
+        EXPECT_EQ(std::ranges::all_of(written.subspan(kCompressStateSize),
+                                      [](std::uint8_t byte) { return byte == 0x5a; }),
+                  !tables);
     }
     return result;
 }
@@ -156,10 +161,7 @@ TEST(Compress, Checksums) {
     CompressAecs aecs = fixed_aecs();
     const Compressed plain = run(text(), aecs, {});
     EXPECT_EQ(plain.outcome.record.crc, zlib_crc(text()));
-    std::uint16_t expected = 0;
-    for (std::size_t i = 0; i < text().size(); i += 2) {
-        expected = static_cast<std::uint16_t>(expected ^ text()[i] ^ text()[i + 1] << 8);
-    }
+    const std::uint16_t expected = xor_of(text());
     EXPECT_EQ(plain.outcome.record.xor_checksum, expected);
 
     // Seeds: those of what went before.
@@ -212,7 +214,7 @@ TEST(Compress, RoomToTheByte) {
 TEST(Compress, StreamOverSeveralDescriptors) {
     auto random = seeded(3);
     const Bytes data = text_like(random, 5001);
-    for (const std::size_t piece : {1U, 2U, 7U, 33U, 100U, 1024U, 4096U}) {
+    const auto run_pieces = [&data](std::size_t piece, std::uint32_t crc_flag) {
         GuestMemory memory;
         auto& source = memory.map(data);
         auto& destination = memory.map(std::size_t{1} << 16);
@@ -226,7 +228,8 @@ TEST(Compress, StreamOverSeveralDescriptors) {
             const std::size_t size = std::min(piece, data.size() - at);
             const bool last = at + size == data.size();
             Descriptor d = compress_descriptor(source, destination, area);
-            set_flags(d, (last ? 0 : op_flag::kWriteAecs) | (toggle ? op_flag::kAecsToggle : 0));
+            set_flags(d, crc_flag | (last ? 0 : op_flag::kWriteAecs) |
+                             (toggle ? op_flag::kAecsToggle : 0));
             d.op_flags = last ? kLinuxCompressFlags : 0;
             d.src1_addr += at;
             d.src1_size = static_cast<std::uint32_t>(size);
@@ -236,20 +239,18 @@ TEST(Compress, StreamOverSeveralDescriptors) {
                 EXPECT_EQ(outcome.record.output_size % 32, 0U);
                 EXPECT_EQ(outcome.record.output_bits, 0);
             } else {
-                EXPECT_EQ(outcome.record.crc, zlib_crc(data));
-                Bytes whole = data;
-                whole.push_back(0);
-                std::uint16_t expected = 0;
-                for (std::size_t i = 0; i < whole.size(); i += 2) {
-                    expected = static_cast<std::uint16_t>(expected ^ whole[i] ^ whole[i + 1] << 8);
-                }
-                EXPECT_EQ(outcome.record.xor_checksum, expected);
+                EXPECT_EQ(outcome.record.crc, crc_flag != 0 ? crc32c(data) : zlib_crc(data));
+                EXPECT_EQ(outcome.record.xor_checksum, xor_of(data));
             }
             stream.insert(stream.end(), destination.bytes.begin(),
                           destination.bytes.begin() + outcome.record.output_size);
             toggle = !toggle;
         }
         EXPECT_EQ(zlib_inflate(stream, data.size()), data) << piece;
+    };
+    for (const std::size_t piece : {1U, 2U, 7U, 33U, 100U, 1024U, 2501U, 4096U}) {
+        run_pieces(piece, 0);
+        run_pieces(piece, op_flag::kCrc32c);
     }
 }
 
@@ -358,6 +359,48 @@ TEST(HeaderGeneration, OnePassStream) {
     EXPECT_EQ(second.outcome.record.crc, zlib_crc(twice));
 }
 
+/// A stream of several blocks in areas that never held tables: what is written back without them
+/// is taken as it is, in one pass and by the first of two.
+TEST(HeaderGeneration, GoesOnFromWhatWasWrittenWithoutTables) {
+    for (const bool two_passes : {false, true}) {
+        GuestMemory memory;
+        auto& source = memory.map(text());
+        auto& destination = memory.map(1000);
+        Bytes start(std::size_t{2} * kCompressAecsSize, 0xff);
+        std::fill_n(start.begin(), kCompressStateSize, std::uint8_t{0});
+        auto& areas = memory.map(start);
+        Bytes stream;
+        const auto add_output = [&](const Outcome& outcome) {
+            ASSERT_EQ(outcome.status(), Status::kSuccess) << outcome.rule;
+            stream.insert(stream.end(), destination.bytes.begin(),
+                          destination.bytes.begin() + outcome.record.output_size);
+        };
+        Descriptor d = compress_descriptor(source, destination, areas);
+        d.flags_opcode =
+            flags_opcode(kLinuxCompress | op_flag::kWriteAecs, Opcode::kCompress);  // to the second
+        d.op_flags = 0x2004;
+        add_output(execute(d, memory, kGeneration2));
+        set_flags(d, op_flag::kAecsToggle);  // and back
+        if (two_passes) {
+            Descriptor first = d;
+            first.op_flags = 0x7004;
+            first.filter_flags = compress2_flag::kWriteTables;
+            first.dst_addr = 0;
+            first.max_dst_size = 0;
+            const Outcome tables = execute(first, memory, kGeneration2);
+            ASSERT_EQ(tables.status(), Status::kSuccess) << tables.rule;
+            d.flags_opcode = flags_opcode(kLinuxCompress, Opcode::kCompress);
+            d.op_flags = kLinuxCompressFlags;
+        } else {
+            d.op_flags = 0x3006;
+        }
+        add_output(execute(d, memory, kGeneration2));
+        Bytes twice = text();
+        twice.insert(twice.end(), text().begin(), text().end());
+        EXPECT_EQ(zlib_inflate(stream, twice.size()), twice);
+    }
+}
+
 TEST(HeaderGeneration, TwoPasses) {
     auto random = seeded(4);
     for (const std::size_t size : {70U, 5000U, 100000U}) {
@@ -403,16 +446,40 @@ TEST(HeaderGeneration, HeaderThatDoesNotFitTheAccumulator) {
                                    .capabilities = kGeneration2});
     EXPECT_EQ(result.outcome.status(), Status::kAnalyticsError);
     EXPECT_EQ(result.outcome.record.error_code, 0x19);
+    EXPECT_TRUE(result.outcome.rule.starts_with("header-fits: ")) << result.outcome.rule;
+
+    // In one pass too, whatever room there is; and a destination that is too small is told apart.
+    const Compressed once =
+        run(data, aecs, {.flags = kLinuxCompress, .codec = 0x3006, .capabilities = kGeneration2});
+    EXPECT_EQ(once.outcome.record.error_code, 0x19);
+    EXPECT_TRUE(once.outcome.rule.starts_with("header-fits: ")) << once.outcome.rule;
+    const Compressed small =
+        run(data, {},
+            {.flags = kLinuxCompress, .codec = 0x3006, .room = 9, .capabilities = kGeneration2});
+    EXPECT_EQ(small.outcome.record.error_code, 0x19);
+    EXPECT_TRUE(small.outcome.rule.starts_with("output-fits: ")) << small.outcome.rule;
 }
 
 /// What a public test program sends: write-back of the AECS, a final stored block, no cache
 /// control, seeds in the AECS.
 TEST(Compress, WriteBackAndFinalStoredBlock) {
-    CompressAecs aecs = fixed_aecs();
+    CompressAecs aecs = fixed_aecs(false);
     aecs.crc = 0x12345678;
     aecs.xor_sum = 0xabcd;
     const Compressed result = run(text(), aecs, {.flags = 0x5000c, .codec = 0xe});
-    EXPECT_EQ(result.outcome.status(), Status::kSuccess) << result.outcome.rule;
+    ASSERT_EQ(result.outcome.status(), Status::kSuccess) << result.outcome.rule;
+    EXPECT_EQ(zlib_inflate(result.output, text().size()), text());
+    EXPECT_EQ(result.outcome.record.output_bits, 0);
+    EXPECT_EQ(result.outcome.record.bytes_completed, text().size());
+    const auto crc = static_cast<std::uint32_t>(
+        ::crc32(0x12345678, text().data(), static_cast<unsigned>(text().size())));
+    EXPECT_EQ(result.outcome.record.crc, crc);
+    EXPECT_EQ(result.outcome.record.xor_checksum, 0xabcd ^ xor_of(text()));
+    // Written back: the sums, and an accumulator with nothing in it.
+    CompressAecs expected;
+    expected.crc = crc;
+    expected.xor_sum = static_cast<std::uint16_t>(0xabcd ^ xor_of(text()));
+    EXPECT_EQ(result.aecs, expected);
 }
 
 }  // namespace

@@ -13,6 +13,27 @@ inline std::uint32_t zlib_crc(const Bytes& data) {
     return static_cast<std::uint32_t>(::crc32(0, data.data(), static_cast<unsigned>(data.size())));
 }
 
+/// CRC-32C, which zlib does not have: a bit at a time, as it is defined.
+inline std::uint32_t crc32c(const Bytes& data) {
+    std::uint32_t crc = ~0U;
+    for (const std::uint8_t byte : data) {
+        crc ^= byte;
+        for (unsigned bit = 0; bit < 8; ++bit) {
+            crc = crc >> 1U ^ ((crc & 1U) != 0 ? 0x82f63b78U : 0U);
+        }
+    }
+    return ~crc;
+}
+
+/// XOR of the 16-bit words; a last byte alone is the low one of its word.
+inline std::uint16_t xor_of(const Bytes& data) {
+    std::uint32_t sum = 0;
+    for (std::size_t at = 0; at < data.size(); ++at) {
+        sum ^= std::uint32_t{data[at]} << 8 * (at % 2);
+    }
+    return static_cast<std::uint16_t>(sum);
+}
+
 inline Bytes zlib_inflate(const Bytes& stream, std::size_t size) {
     z_stream z{};
     EXPECT_EQ(inflateInit2(&z, -12), Z_OK);
