@@ -17,7 +17,8 @@ using deflate::Accumulator;
 using deflate::ErrorCode;
 using deflate::StopReason;
 
-/// Without flush the engine writes whole units of this many bytes and keeps the rest in the AECS.
+/// Without flush the engine writes whole units of this many bytes and keeps the rest in the AECS,
+/// unless the stream has ended.
 constexpr std::size_t kWriteUnit = 8;
 
 /// One DECOMPRESS, from the AECS to the record.
@@ -143,7 +144,7 @@ class Decompression {
         sums.piece().update(room.first(result_.output_size));
         output_size_ += result_.output_size;
 
-        if (request_.codec_flag(decompress_flag::kFlush) == 0 && succeeded()) {
+        if (request_.codec_flag(decompress_flag::kFlush) == 0 && more_may_come()) {
             const std::size_t keep = output_size_ % kWriteUnit;
             output_size_ -= keep;
             aecs_.held = {};
@@ -152,8 +153,9 @@ class Decompression {
         }
     }
 
-    [[nodiscard]] bool succeeded() const {
-        return result_.stop != StopReason::kError && result_.stop != StopReason::kOutputFull;
+    /// Whether all went well, and the state is one to go on from: nobody else fetches what is held.
+    [[nodiscard]] bool more_may_come() const {
+        return result_.stop == StopReason::kInputEnd || result_.stop == StopReason::kEndOfBlock;
     }
 
     std::optional<Outcome> write_output() {

@@ -118,13 +118,7 @@ void expect_whole(const Sample& sample, const Stream& stream, const Outcome& las
     ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
     ASSERT_EQ(stream.output, sample.data);
     EXPECT_EQ(last.record.crc, zlib_crc(sample.data));
-    GuestMemory memory;
-    auto& source = memory.map(sample.stream);
-    auto& destination = memory.map(sample.data.size());
-    Descriptor d = decompress_descriptor(source, destination);
-    d.op_flags = kLast;
-    const Outcome once = execute(d, memory, {});
-    EXPECT_EQ(last.record.xor_checksum, once.record.xor_checksum);
+    EXPECT_EQ(last.record.xor_checksum, xor_of(sample.data));
 }
 
 class Resume : public ::testing::TestWithParam<std::size_t> {
@@ -153,11 +147,15 @@ TEST_P(Resume, EverySplit) {
                 if (cut != 0) {
                     const Outcome first = stream.piece(0, cut, way.room, codec, true);
                     ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
+                    if (cut == sample().stream.size()) {
+                        // That was all of it, with or without flush.
+                        expect_whole(sample(), stream, first);
+                    }
                 }
                 const Outcome last =
                     stream.piece(cut, sample().stream.size(), way.room, kLast, false);
                 if (cut == sample().stream.size()) {
-                    // That was all of it, and the state says so.
+                    // And the state says so.
                     EXPECT_EQ(last.record.error_code, 22);
                 } else {
                     expect_whole(sample(), stream, last);
@@ -167,17 +165,46 @@ TEST_P(Resume, EverySplit) {
     }
 }
 
-/// One byte of input and one byte of output at a time.
+/// One byte of input and one byte of output at a time; with the last piece marked as such, and by
+/// one who does not know which it is.
 TEST_P(Resume, ByteByByte) {
-    Stream stream(sample().stream, {}, op_flag::kCrc32c);
-    Outcome last;
-    for (std::size_t at = 0; at < sample().stream.size(); ++at) {
-        const bool final_piece = at + 1 == sample().stream.size();
-        last = stream.piece(at, at + 1, 1, final_piece ? kLast : kMiddleFlushed, !final_piece);
-        ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+    for (const bool marked : {true, false}) {
+        const std::uint16_t middle = marked ? kMiddleFlushed : kMiddle;
+        Stream stream(sample().stream, {}, op_flag::kCrc32c);
+        Outcome last;
+        for (std::size_t at = 0; at < sample().stream.size(); ++at) {
+            const bool final_piece = marked && at + 1 == sample().stream.size();
+            last = stream.piece(at, at + 1, 1, final_piece ? kLast : middle, !final_piece);
+            ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+        }
+        EXPECT_EQ(stream.output, sample().data);
+        EXPECT_EQ(last.record.crc, crc32c(sample().data));
+        EXPECT_EQ(last.record.xor_checksum, xor_of(sample().data));
+        EXPECT_GE(stream.descriptors, sample().stream.size());
     }
-    EXPECT_EQ(stream.output, sample().data);
-    EXPECT_GE(stream.descriptors, sample().stream.size());
+}
+
+/// The same with the output suppressed: nothing but the sums, and those in every piece.
+TEST_P(Resume, Suppressed) {
+    constexpr std::uint16_t kSuppressed = decompress_flag::kSuppressOutput;
+    for (const std::size_t step : {1U, 7U, 50U}) {
+        for (const bool format2 : {false, true}) {
+            Stream stream(sample().stream, {.decompress_aecs_format2 = format2}, op_flag::kCrc32c);
+            Outcome last;
+            for (std::size_t at = 0; at < sample().stream.size(); at += step) {
+                const std::size_t end = std::min(at + step, sample().stream.size());
+                const bool final_piece = end == sample().stream.size();
+                last = stream.piece(
+                    at, end, 1,
+                    static_cast<std::uint16_t>(kSuppressed | (final_piece ? kLast : kMiddle)),
+                    !final_piece);
+                ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+                ASSERT_EQ(last.record.output_size, 0U);
+            }
+            EXPECT_EQ(last.record.crc, crc32c(sample().data));
+            EXPECT_EQ(last.record.xor_checksum, xor_of(sample().data));
+        }
+    }
 }
 
 TEST_P(Resume, RandomPieces) {
@@ -207,48 +234,85 @@ INSTANTIATE_TEST_SUITE_P(Samples, Resume, ::testing::Range<std::size_t>(0, 7),
                              return name;
                          });
 
+/// A stream that ends with a block which is not the final one: wherever it is cut, behind that
+/// block's end as well, "check for EOB" with the last piece says what it says of the whole.
+TEST(ResumeEndOfBlock, NotFinal) {
+    constexpr std::uint16_t kPlain = decompress_flag::kEnable;
+    constexpr std::uint16_t kCheck =
+        kPlain | decompress_flag::kFlush | decompress_flag::kCheckForEob;
+    const Bytes data = bytes_of("a block that is not the last one, a block that is not");
+    GuestMemory memory;
+    auto& source = memory.map(data);
+    auto& destination = memory.map(1000);
+    auto& aecs = memory.map(image_of(fixed_aecs(false)));
+    const Outcome compressed = execute(compress_descriptor(source, destination, aecs), memory, {});
+    ASSERT_EQ(compressed.status(), Status::kSuccess);
+    const Bytes stream(destination.bytes.begin(),
+                       destination.bytes.begin() + compressed.record.output_size);
+    for (const bool format2 : {false, true}) {
+        for (std::size_t cut = 1; cut <= stream.size(); ++cut) {
+            for (std::size_t end = stream.size() - 1; end <= stream.size(); ++end) {
+                if (cut > end) {
+                    continue;
+                }
+                Stream pieces(stream, {.decompress_aecs_format2 = format2});
+                ASSERT_EQ(pieces.piece(0, cut, 100, kPlain, true).status(), Status::kSuccess);
+                const Outcome last = pieces.piece(cut, end, 100, kCheck, false);
+                EXPECT_EQ(last.record.error_code, end == stream.size() ? 0 : 15)
+                    << "cut at " << cut << " of " << end << ": " << last.rule;
+                if (end == stream.size()) {
+                    EXPECT_EQ(pieces.output, data);
+                }
+            }
+        }
+    }
+}
+
 /// The pieces may also end inside a byte: the bits behind are another piece's.
 TEST(ResumeBits, IgnoredEndBits) {
-    const Sample& sample = samples()[1];
-    for (unsigned ignored = 1; ignored < 8; ++ignored) {
-        GuestMemory memory;
-        // The stream again, with the middle byte given twice: first its low bits, then the rest in
-        // front of the others.
-        const std::size_t cut = sample.stream.size() / 2;
-        auto& front = memory.map(
-            Bytes(sample.stream.begin(), sample.stream.begin() + static_cast<std::ptrdiff_t>(cut)));
-        Bytes rest;
-        std::uint32_t bits = static_cast<std::uint32_t>(front.bytes[cut - 1]) >> (8 - ignored);
-        for (std::size_t i = cut; i < sample.stream.size(); ++i) {
-            bits |= static_cast<std::uint32_t>(sample.stream[i]) << ignored;
+    // One of Huffman codes, and one whose stored bytes are cut.
+    for (const std::size_t number : {1U, 2U}) {
+        const Sample& sample = samples()[number];
+        for (unsigned ignored = 1; ignored < 8; ++ignored) {
+            GuestMemory memory;
+            // The stream again, with the middle byte given twice: first its low bits, then the rest
+            // in front of the others.
+            const std::size_t cut = sample.stream.size() / 2;
+            auto& front = memory.map(Bytes(
+                sample.stream.begin(), sample.stream.begin() + static_cast<std::ptrdiff_t>(cut)));
+            Bytes rest;
+            std::uint32_t bits = static_cast<std::uint32_t>(front.bytes[cut - 1]) >> (8 - ignored);
+            for (std::size_t i = cut; i < sample.stream.size(); ++i) {
+                bits |= static_cast<std::uint32_t>(sample.stream[i]) << ignored;
+                rest.push_back(static_cast<std::uint8_t>(bits));
+                bits >>= 8;
+            }
             rest.push_back(static_cast<std::uint8_t>(bits));
-            bits >>= 8;
+            auto& back = memory.map(rest);
+            auto& areas = memory.map(kTwoAreas);
+            auto& output1 = memory.map(sample.data.size());
+            auto& output2 = memory.map(sample.data.size());
+
+            Descriptor d = decompress_descriptor(front, output1);
+            set_flags(d, op_flag::kWriteAecs);
+            d.op_flags = static_cast<std::uint16_t>(kMiddleFlushed | ignored << 6);
+            d.src2_addr = areas.address;
+            d.src2_size = kDecompressAecsSize;
+            const Outcome first = execute(d, memory, {});
+            ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
+
+            Descriptor e = decompress_descriptor(back, output2);
+            set_flags(e, op_flag::kReadAecs | op_flag::kAecsToggle);
+            e.src2_addr = areas.address;
+            e.src2_size = kDecompressAecsSize;
+            e.op_flags = kLast;
+            const Outcome second = execute(e, memory, {});
+            ASSERT_EQ(second.status(), Status::kSuccess) << second.rule;
+            output1.bytes.resize(first.record.output_size);
+            output1.bytes.insert(output1.bytes.end(), output2.bytes.begin(),
+                                 output2.bytes.begin() + second.record.output_size);
+            EXPECT_EQ(output1.bytes, sample.data);
         }
-        rest.push_back(static_cast<std::uint8_t>(bits));
-        auto& back = memory.map(rest);
-        auto& areas = memory.map(kTwoAreas);
-        auto& output1 = memory.map(sample.data.size());
-        auto& output2 = memory.map(sample.data.size());
-
-        Descriptor d = decompress_descriptor(front, output1);
-        set_flags(d, op_flag::kWriteAecs);
-        d.op_flags = static_cast<std::uint16_t>(kMiddleFlushed | ignored << 6);
-        d.src2_addr = areas.address;
-        d.src2_size = kDecompressAecsSize;
-        const Outcome first = execute(d, memory, {});
-        ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
-
-        Descriptor e = decompress_descriptor(back, output2);
-        set_flags(e, op_flag::kReadAecs | op_flag::kAecsToggle);
-        e.src2_addr = areas.address;
-        e.src2_size = kDecompressAecsSize;
-        e.op_flags = kLast;
-        const Outcome second = execute(e, memory, {});
-        ASSERT_EQ(second.status(), Status::kSuccess) << second.rule;
-        output1.bytes.resize(first.record.output_size);
-        output1.bytes.insert(output1.bytes.end(), output2.bytes.begin(),
-                             output2.bytes.begin() + second.record.output_size);
-        EXPECT_EQ(output1.bytes, sample.data);
     }
 }
 
