@@ -65,6 +65,12 @@ class Stream {
         }
     }
 
+    /// The AECS that the last piece wrote.
+    [[nodiscard]] Bytes state() const {
+        const auto begin = areas_.bytes.begin() + (second_ ? kDecompressAecsSize : 0);
+        return {begin, begin + kDecompressAecsSize};
+    }
+
     Bytes output;
     unsigned descriptors = 0;
 
@@ -379,67 +385,115 @@ TEST(ResumeOverflow, WithIgnoredEndBits) {
     }
 }
 
-/// A dynamic block's header that is longer than the input accumulator, in one piece and cut.
-TEST(ResumeHeader, LongerThanTheAccumulator) {
-    // 286 + 30 code lengths of which no two neighbours are the same, coded with 7 bits each.
-    deflate::Accumulator header;
-    const auto put = [&header](unsigned value, unsigned bits) {
-        EXPECT_TRUE(header.append(value, bits));
-    };
-    put(1 | 2 << 1, 3);
-    put(29, 5);
-    put(29, 5);
-    put(15, 4);
-    // Code-length codes: 7 bits for all but one short one; their sum has to be complete.
-    // Symbols in the order 16 17 18 0 8 7 9 6 10 5 11 4 12 3 13 2 14 1 15.
+/// A final dynamic block with the longest code lengths that its header can be made to take, each
+/// in 7 bits, and what they decode to.
+struct LongHeader {
+    Bytes stream;
+    std::size_t header_bits = 0;
+    Bytes data;
+};
+
+LongHeader long_header() {
+    // Complete codes: 226 of 8 bits and 60 of 9; 2 of 4 bits and 28 of 5.
+    deflate::CodeLengths lengths;
+    std::fill_n(lengths.ll.begin(), deflate::kLlSymbols, std::uint8_t{8});
+    std::fill_n(lengths.ll.begin(), 60, std::uint8_t{9});
+    std::ranges::fill(lengths.d, std::uint8_t{5});
+    std::fill_n(lengths.d.begin(), 2, std::uint8_t{4});
+    // The code-length code: 1 to 4 bits for what does not occur.
+    constexpr std::array<std::uint8_t, 19> kClLengths{0, 0, 0, 0, 5, 6, 0, 0, 7, 7,
+                                                      1, 2, 3, 4, 0, 0, 0, 0, 0};
     constexpr std::array<unsigned, 19> kOrder{16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                               11, 4,  12, 3, 13, 2, 14, 1, 15};
-    // 8 and 9 have 7 bits; 0 to 6 fill the rest: 1,2,3,4,5,6 bits.
-    std::array<unsigned, 19> lengths{};
-    lengths[8] = 7;
-    lengths[9] = 7;
-    for (unsigned i = 0; i < 6; ++i) {
-        lengths[10 + i - (i == 5 ? 15 : 0)] = i + 1;
-    }
+    std::array<std::uint32_t, 19> cl_codes{};
+    EXPECT_TRUE(deflate::canonical_codes(kClLengths, cl_codes));
+
+    LongHeader made;
+    std::uint32_t held = 0;
+    unsigned held_bits = 0;
+    const auto put = [&](std::uint32_t value, unsigned count) {
+        held |= value << held_bits;
+        made.header_bits += count;
+        for (held_bits += count; held_bits >= 8; held_bits -= 8, held >>= 8U) {
+            made.stream.push_back(static_cast<std::uint8_t>(held));
+        }
+    };
+    put(1 | 2 << 1, 3);
+    put(deflate::kLlSymbols - 257, 5);
+    put(deflate::kDSymbols - 1, 5);
+    put(19 - 4, 4);
     for (const unsigned symbol : kOrder) {
-        put(lengths[symbol], 3);
+        put(kClLengths[symbol], 3);
     }
-    // 316 symbols of 7 bits each: 2212 bits, more than the accumulator's 2048. That is input for
-    // the device, whatever the tree is worth.
-    Bytes stream(header.bytes.begin(), header.bytes.begin() + header.bits / 8);
-    std::uint32_t carry = header.bytes[header.bits / 8];
-    unsigned used = header.bits % 8;
-    for (unsigned i = 0; i < 316; ++i) {
-        // The two longest codes are 1111110 and 1111111; bits go out first to last.
-        const unsigned code = i % 2 == 0 ? 0x3f : 0x7f;
-        carry |= code << used;
-        used += 7;
-        while (used >= 8) {
-            stream.push_back(static_cast<std::uint8_t>(carry));
-            carry >>= 8;
-            used -= 8;
+    const auto put_lengths = [&](std::span<const std::uint8_t> list) {
+        for (const std::uint8_t length : list) {
+            const std::uint32_t entry = cl_codes[length];
+            for (unsigned bit = deflate::entry_length(entry); bit-- > 0;) {
+                put(deflate::entry_code(entry) >> bit & 1U, 1);
+            }
+        }
+    };
+    put_lengths(std::span(lengths.ll).first(deflate::kLlSymbols));
+    put_lengths(lengths.d);
+
+    deflate::CodeTables tables;
+    EXPECT_EQ(deflate::make_tables(lengths, tables), deflate::ErrorCode::kNone);
+    deflate::Accumulator behind;
+    EXPECT_TRUE(behind.append(held, held_bits));
+    auto random = seeded(31);
+    made.data = text_like(random, 500);
+    Bytes body(2000);
+    deflate::Encoder encoder;
+    const auto encoded = encoder.encode(made.data, tables, behind, {}, body);
+    EXPECT_EQ(encoded.error, deflate::ErrorCode::kNone);
+    made.stream.insert(made.stream.end(), body.begin(),
+                       body.begin() + static_cast<std::ptrdiff_t>(encoded.output_size));
+    return made;
+}
+
+/// A header that is longer than the input accumulator, in one piece and cut at every byte.
+TEST(ResumeHeader, LongerThanTheAccumulator) {
+    const LongHeader made = long_header();
+    ASSERT_GT(made.header_bits, deflate::Accumulator::kMaxBits);
+    ASSERT_EQ(zlib_inflate(made.stream, made.data.size()), made.data);
+    for (const bool format2 : {false, true}) {
+        for (std::size_t cut = 0; cut < made.stream.size(); ++cut) {
+            SCOPED_TRACE(cut);
+            Stream stream(made.stream, {.decompress_aecs_format2 = format2});
+            if (cut != 0) {
+                const Outcome first = stream.piece(0, cut, 1000, kMiddle, true);
+                if (8 * cut > deflate::Accumulator::kMaxBits && 8 * cut < made.header_bits) {
+                    // More than the accumulator takes, and not yet a header.
+                    EXPECT_EQ(first.status(), Status::kAnalyticsError);
+                    EXPECT_EQ(first.record.error_code, 1) << first.rule;
+                    continue;
+                }
+                ASSERT_EQ(first.status(), Status::kSuccess) << first.rule;
+            }
+            const Outcome last = stream.piece(cut, made.stream.size(), 1000, kLast, false);
+            ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+            EXPECT_EQ(stream.output, made.data);
+            EXPECT_EQ(last.record.crc, zlib_crc(made.data));
         }
     }
-    const std::size_t whole = stream.size();
-    GuestMemory memory;
-    auto& source = memory.map(stream);
-    auto& areas = memory.map(kTwoAreas);
-    Descriptor d = decompress_descriptor(source, areas);
-    d.dst_addr = 0;
-    d.max_dst_size = 0;
-    d.op_flags = decompress_flag::kEnable | decompress_flag::kSuppressOutput;
-    set_flags(d, op_flag::kWriteAecs);
-    d.src2_addr = areas.address;
-    d.src2_size = kDecompressAecsSize;
-    // Less than the accumulator: kept.
-    d.src1_size = 250;
-    EXPECT_EQ(execute(d, memory, {}).status(), Status::kSuccess);
-    EXPECT_EQ(areas.bytes[kDecompressAecsSize + 440 + 31], 250 * 8 - 31 * 64);
-    // More than it, and no end of the header: error 1.
-    d.src1_size = static_cast<std::uint32_t>(whole) - 10;
-    const Outcome outcome = execute(d, memory, {});
-    EXPECT_EQ(outcome.status(), Status::kAnalyticsError);
-    EXPECT_EQ(outcome.record.error_code, 1) << outcome.rule;
+}
+
+/// The accumulator filled to its last bit, by pieces of one byte.
+TEST(ResumeHeader, FillsTheAccumulator) {
+    const LongHeader made = long_header();
+    constexpr std::size_t kFull = deflate::Accumulator::kMaxBits / 8;
+    Stream stream(made.stream, {});
+    for (std::size_t at = 0; at < kFull; ++at) {
+        const Outcome outcome = stream.piece(at, at + 1, 1000, kMiddle, true);
+        ASSERT_EQ(outcome.status(), Status::kSuccess) << outcome.rule;
+    }
+    const Bytes image = stream.state();
+    EXPECT_TRUE(std::all_of(image.begin() + 440, image.begin() + 472,
+                            [](std::uint8_t bits) { return bits == 64; }));
+    EXPECT_TRUE(std::equal(made.stream.begin(), made.stream.begin() + kFull, image.begin() + 184));
+    const Outcome last = stream.piece(kFull, made.stream.size(), 1000, kLast, false);
+    ASSERT_EQ(last.status(), Status::kSuccess) << last.rule;
+    EXPECT_EQ(stream.output, made.data);
 }
 
 }  // namespace
