@@ -354,16 +354,16 @@ TEST(ResumeOverflow, WithAnEmptySource) {
 
 /// The same flags again, also where less of the source is left than the bits that it ends with.
 TEST(ResumeOverflow, WithIgnoredEndBits) {
-    for (const std::size_t size : {20U, 22U, 23U, 24U}) {
-        // Literals of 9 bits and no end of block; what follows would be literals too.
-        const Bytes data(size, 0xf0);
+    for (const std::size_t size : {10U, 21U, 41U, 81U}) {
+        // A literal, a match, and no end of block; what follows would be literals.
+        const Bytes data(size, 'a');
         deflate::Accumulator bits;
         ASSERT_TRUE(deflate::write_fixed_header(false, bits));
         deflate::Encoder encoder;
         Bytes stream(100);
-        const auto encoded = encoder.encode(
-            data, deflate::fixed_tables(), bits,
-            {.end = deflate::EndOfBlock::kNone, .flush = false, .literals_only = true}, stream);
+        const auto encoded =
+            encoder.encode(data, deflate::fixed_tables(), bits,
+                           {.end = deflate::EndOfBlock::kNone, .flush = false}, stream);
         ASSERT_EQ(encoded.error, deflate::ErrorCode::kNone);
         stream.resize(encoded.output_size);
         const unsigned behind = 8 - bits.bits;
