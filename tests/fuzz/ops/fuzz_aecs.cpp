@@ -24,13 +24,19 @@ DecompressAecs base_state(unsigned kind) {
     return aecs;
 }
 
+/// Whether the descriptor itself was taken, whatever came of it.
+bool taken(const Outcome& outcome) {
+    return outcome.status() == Status::kSuccess || outcome.status() == Status::kOutputOverflow ||
+           outcome.status() == Status::kAnalyticsError;
+}
+
 }  // namespace
 
 /// Hostile AECS contents: changes to a state that was valid, and then a stream that goes on from it
-/// over two descriptors. Input: what to begin with, how many changes (place u16, value), the
-/// stream.
+/// over two descriptors. Input: what to begin with, how many changes, room for output, ignored end
+/// bits and flush, the changes (place u16, value), the stream.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 4) {
+    if (size < 5) {
         return 0;
     }
     const bool format2 = (data[0] & 1U) != 0;
@@ -39,7 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint32_t aecs_size = kSizes[(data[0] >> 1U & 3U) % (format2 ? 3 : 4)];
     const std::size_t changes = data[1] % 16;
     const std::uint32_t room = 1U + data[2];
-    std::span<const std::uint8_t> rest(data + 3, size - 3);
+    const unsigned codec = decompress_flag::kEnable |
+                           (data[3] & 7U) << decompress_flag::kIgnoreEndBitsShift |
+                           ((data[3] & 8U) == 0 ? decompress_flag::kFlush : 0U);
+    std::span<const std::uint8_t> rest(data + 4, size - 4);
 
     test::Bytes image(aecs_size);
     store(base_state(data[0] >> 3U & 3U), format2, image);
@@ -55,11 +64,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto& areas = memory.map(image);
     Descriptor d = test::decompress_descriptor(source, destination);
     d.flags_opcode |= op_flag::kReadAecs | op_flag::kWriteAecs;
-    d.op_flags = decompress_flag::kEnable | decompress_flag::kFlush;
+    d.op_flags = static_cast<std::uint16_t>(codec);
     d.src2_addr = areas.address;
     d.src2_size = aecs_size;
     const Capabilities capabilities{.decompress_aecs_format2 = format2};
     const Outcome first = execute(d, memory, capabilities);
+    iaa::test::require(taken(first), "no rule is broken");
     iaa::test::require(first.record.output_size <= room, "output within its limit");
     iaa::test::require(first.record.bytes_completed <= source.bytes.size(), "bytes completed");
     if (first.status() == Status::kSuccess || first.status() == Status::kOutputOverflow) {
@@ -67,6 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         d.src1_addr += first.record.bytes_completed;
         d.src1_size -= first.record.bytes_completed;
         const Outcome second = execute(d, memory, capabilities);
+        iaa::test::require(taken(second), "no rule is broken by going on");
         const bool refused = second.rule.starts_with("decompress-aecs: ");
         // A short AECS keeps no history, so that a cut match in it has nothing to refer to.
         iaa::test::require(!refused || aecs_size < kDecompressAecsSize ||

@@ -160,13 +160,14 @@ class RandomGuest {
         const std::uint64_t bits = next();
         unsigned flags = 0;
         if (opcode == Opcode::kCompress) {
-            flags = compress_flag::kFlush | (bits & compress_flag::kEndAppend) |
-                    (bits & compress_flag::kLiteralsOnly);
+            flags = ((bits & 3) != 0 ? compress_flag::kFlush : 0U) |
+                    (bits & compress_flag::kEndAppend) | (bits & compress_flag::kLiteralsOnly);
             flags |= (bits & 0x700) == 0 ? compress_flag::kStatistics : 0;
             constexpr std::array<unsigned, 4> kModes{2, 3, 6, 7};
             flags |= generation2 && (bits & 0x1800) == 0 ? kModes[bits >> 13 & 3] << 12U : 0;
         } else if (opcode == Opcode::kDecompress) {
-            flags = decompress_flag::kEnable | decompress_flag::kFlush | (bits & 0x1c);
+            flags = decompress_flag::kEnable | ((bits & 3) != 0 ? decompress_flag::kFlush : 0U) |
+                    (bits & 0x1c);
             flags |= (bits & 0x700) == 0 ? bits & decompress_flag::kIgnoreEndBits : 0;
             flags |= (bits & 0x1800) == 0 ? decompress_flag::kSuppressOutput : 0;
         } else if (opcode == Opcode::kCrc64) {
