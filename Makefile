@@ -34,7 +34,7 @@ unit: ## unit tests of the harness and of the driver's pure parts
 sanitize: ## the unit tests under ASan+UBSan and under TSan
 	@scripts/check --only asan --only tsan
 
-fuzz: ## the libFuzzer targets (MINUTES=1, for all of them together)
+fuzz: ## the libFuzzer targets (MINUTES=1, for each of the codec's two and for all others together)
 	@IAA_FUZZ_MINUTES=$(MINUTES) scripts/check --only fuzz
 
 bench: ## encoding and decoding beside zlib and ISA-L, in one run
