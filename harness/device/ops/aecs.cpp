@@ -36,6 +36,8 @@ void put(std::span<std::uint8_t> image, std::size_t offset, Word value) {
 
 /// Bytes [begin, end).
 struct Field {
+    constexpr Field(std::size_t from, std::size_t to) : begin(from), end(to) {}
+
     std::size_t begin;
     std::size_t end;
 };

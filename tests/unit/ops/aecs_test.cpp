@@ -369,17 +369,19 @@ TEST(DecompressAecs, InvalidContents) {
 
 /// Every reserved byte, in either format; the bytes that are the driver's are left as they are.
 TEST(DecompressAecs, ReservedBytesAreZero) {
-    struct Bytewise {
+    struct Field {
+        Field(std::size_t from, std::size_t to) : begin(from), end(to) {}
+
         std::size_t begin;
         std::size_t end;
     };
     for (const bool format2 : {false, true}) {
-        std::vector<Bytewise> reserved{{24, 168},    {478, 480},   {764, 768},   {774, 808},
-                                       {1078, 1080}, {1082, 1088}, {1254, 1256}, {5352, 5376}};
+        std::vector<Field> reserved{{24, 168},    {478, 480},   {764, 768},   {774, 808},
+                                    {1078, 1080}, {1082, 1088}, {1254, 1256}, {5352, 5376}};
         if (format2) {
             reserved.insert(reserved.end(), {{480, 500}, {808, 832}, {1056, 1076}, {1232, 1252}});
         } else {
-            reserved.push_back({1088, 1252});
+            reserved.emplace_back(1088, 1252);
         }
         DecompressAecs state = busy_state(deflate::fixed_lengths());
         state.state.match_left = 0;  // a short image has no history for it
@@ -390,7 +392,7 @@ TEST(DecompressAecs, ReservedBytesAreZero) {
         std::fill_n(image.begin() + 180, 4, std::uint8_t{0xee});
         DecompressAecs aecs;
         ASSERT_EQ(load(image, format2, aecs), "");
-        for (const Bytewise& field : reserved) {
+        for (const Field& field : reserved) {
             for (std::size_t at = field.begin; at < field.end; ++at) {
                 image[at] = 0x80;
                 EXPECT_EQ(load(image, format2, aecs),

@@ -131,7 +131,7 @@ TEST(Compress, AccumulatorGoesFirst) {
     EXPECT_EQ(result.output[2], 0x01 | 3 << 5);
     const Bytes plain = compress_fixed(text());
     // The rest is the ordinary stream, 21 bits later.
-    std::uint32_t previous = static_cast<std::uint32_t>(plain[0]);
+    std::uint32_t previous = plain[0];
     for (std::size_t i = 1; i + 3 < result.output.size(); ++i) {
         const std::uint32_t pair = previous | static_cast<std::uint32_t>(plain[i]) << 8;
         EXPECT_EQ(result.output[i + 2], static_cast<std::uint8_t>(pair >> 3)) << i;

@@ -390,7 +390,7 @@ std::vector<Case> cases() {
     add("overlap", Status::kOverlap,
         changed(&Guest::compress, [](Descriptor& d) { d.dst_addr = d.src2_addr + 1567; }));
     add("overlap", Status::kOverlap, changed(&Guest::decompress_state, [](Descriptor& d) {
-            d.dst_addr = d.src2_addr + 2 * 5376 - 1;  // the area that is written
+            d.dst_addr = d.src2_addr + kTwoAreas - 1;  // the area that is written
         }));
     add("overlap", Status::kOverlap,
         changed(&Guest::decompress_state, [](Descriptor& d) { d.src1_addr = d.src2_addr + 5376; }));
