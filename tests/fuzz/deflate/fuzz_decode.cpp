@@ -16,7 +16,6 @@ namespace {
 
 using iaa::deflate::BitSpan;
 using iaa::deflate::Checksums;
-using iaa::deflate::CodeLengths;
 using iaa::deflate::DecodeOptions;
 using iaa::deflate::Decoder;
 using iaa::deflate::DecodeResult;
