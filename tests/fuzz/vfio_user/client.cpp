@@ -70,6 +70,7 @@ class Client {
                                  .start = 0,
                                  .count = kIrqs};
             std::vector<int> fds;
+            fds.reserve(events_.size());
             for (const UniqueFd& event : events_) fds.push_back(event.get());
             send(vu::Command::kDeviceSetIrqs, vu::bytes_of(set), fds);
         }
@@ -143,8 +144,8 @@ void play(device::Function& function, std::span<const std::uint8_t> input) {
     while (rest.size() >= kPieceHeader) {
         const auto kind = std::to_integer<std::uint8_t>(rest[0]);
         const auto descriptors = std::to_integer<std::uint8_t>(rest[1]);
-        const auto length =
-            std::min<std::size_t>(*vu::load<std::uint16_t>(rest, 2), rest.size() - kPieceHeader);
+        const auto length = std::min<std::size_t>(vu::load<std::uint16_t>(rest, 2).value_or(0),
+                                                  rest.size() - kPieceHeader);
         client.piece(kind, descriptors, rest.subspan(kPieceHeader, length));
         rest = rest.subspan(kPieceHeader + length);
     }
