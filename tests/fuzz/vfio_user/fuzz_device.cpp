@@ -12,6 +12,7 @@
 namespace {
 
 struct CloseFile {
+    // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): unique_ptr owns it
     void operator()(std::FILE* file) const { (void)std::fclose(file); }
 };
 
@@ -20,8 +21,8 @@ struct CloseFile {
 /// The whole device behind the socket. Descriptors are carried out inline, so that an input does
 /// the same each time.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::unique_ptr<std::FILE, CloseFile> kNowhere(std::fopen("/dev/null", "w"));
-    iaa::device::Log log(iaa::device::LogLevel::kDebug, kNowhere.get());
+    static const std::unique_ptr<std::FILE, CloseFile> nowhere(std::fopen("/dev/null", "w"));
+    iaa::device::Log log(iaa::device::LogLevel::kDebug, nowhere.get());
     iaa::device::IaaDevice::Options options;
     options.inline_execution = true;
     const auto profile =
