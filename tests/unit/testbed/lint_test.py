@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Which files clang-tidy reads, and when again. clang-tidy is a stand-in, and so is what configures."""
+"""Which files clang-tidy reads, and when again. It is a stand-in, and so is what configures."""
 
 import json
 import os
