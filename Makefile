@@ -47,7 +47,7 @@ lint: ## clang-format, clang-tidy, checkpatch, sparse, shellcheck, licence lines
 harness: ## build the C++ harness (build/harness)
 	@scripts/check --only build
 
-modules: ## build the kernel modules for the testbed's kernels (KVER=version: that one only)
+modules: ## build the kernel modules for the testbed's kernels (KVER=RELEASE: for that one, also of this machine)
 	@scripts/build-modules $(KVER)
 
 root: ## make the Debian 13 root, and print where it is
