@@ -545,8 +545,8 @@ TEST(Encoder, DynamicBlockBehindAFullAccumulatorOverflows) {
 
     // An output without room for the header is another matter.
     accumulator = {};
-    const EncodeResult full = encoder.encode_dynamic(Bytes(100, 'a'), true, accumulator, {},
-                                                     std::span(output).first(2));
+    const EncodeResult full =
+        encoder.encode_dynamic(Bytes(100, 'a'), true, accumulator, {}, std::span(output).first(2));
     EXPECT_EQ(full.error, ErrorCode::kOutputOverflow);
     EXPECT_TRUE(full.header_fits);
 }

@@ -123,8 +123,8 @@ int run(const Options& options) {
     std::cout << fmt::format("pages={}\n", region.pages());
     for (unsigned pass = 1; pass <= options.passes; ++pass) {
         auto start = Clock::now();
-        // One thread: with two, each page that leaves costs an interrupt to the other's CPU, to forget
-        // it, which takes emulated CPUs ten times as long as all the rest.
+        // One thread: with two, each page that leaves costs an interrupt to the other's CPU, to
+        // forget it, which takes emulated CPUs ten times as long as all the rest.
         for (std::size_t number = 0; number < region.pages(); ++number) {
             source.fill(number, region.page(number));
         }
@@ -180,7 +180,8 @@ int main(int argc, char** argv) try {
     app.add_option("--data", options.data, "files to take most pages from");
     app.add_option("--random-percent", options.random_percent, "pages that do not compress")
         ->check(CLI::Range(0, 80));
-    app.add_option("--threads", options.threads, "threads that read the pages back")->check(CLI::Range(1, 64));
+    app.add_option("--threads", options.threads, "threads that read the pages back")
+        ->check(CLI::Range(1, 64));
     app.add_option("--passes", options.passes, "how often to do it all")
         ->check(CLI::Range(1, 1000));
     app.add_flag("--page-out", options.page_out, "force all pages out with MADV_PAGEOUT");
