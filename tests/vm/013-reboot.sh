@@ -3,6 +3,7 @@
 # shows: the guest reboots in the same machine (ours: under load): the device is found and works again
 # drivers: in-tree ours
 # boot: own
+# set: full 6.12/ours
 # reboots: 1
 # limit: 180
 # shellcheck source=tests/vm/lib.sh

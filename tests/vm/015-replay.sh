@@ -3,6 +3,7 @@
 # shows: the trace of a zswap run, replayed without a guest, gives the same results
 # drivers: 6.12/in-tree 7.3/in-tree 7.3/ours
 # boot: host
+# set: full 7.3/in-tree
 # limit: 180
 # shellcheck source=tests/vm/host.sh
 . "$(dirname "$0")/host.sh"

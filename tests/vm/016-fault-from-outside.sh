@@ -3,6 +3,7 @@
 # shows: faults put in from the host while the guest works (in-tree: hardware errors reach the caller)
 # drivers: in-tree 7.3/ours
 # boot: host
+# set: full 7.3/in-tree
 # limit: 120
 # shellcheck source=tests/vm/host.sh
 . "$(dirname "$0")/host.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: what `make demo` runs in its guest, with less data: the whole job, and an account of it
+# drivers: 6.12/in-tree 7.3/ours
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

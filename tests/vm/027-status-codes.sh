@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: every status that a completion can carry (in-tree: only one is rescued in software)
+# set: full 6.12/ours
 # limit: 90
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -15,7 +15,7 @@ A test is tests/vm/NNN-name.sh. The comment it begins with holds its header, lin
                     pairs) behind it: with these only
             host    the test runs beside the guests and boots what it needs by itself
   limit:    seconds (default 60), for an idle machine of 2 cores without KVM
-  set:      check (default) or full
+  set:      check (default), or full: with --full only; pairs behind it: these only then
   splats:   names from scripts/testbed/known-splats, of kernel reports that this test provokes
 
 In a guest tests/vm/guest.sh runs the tests, marks where each begins and ends in the kernel's log, and
@@ -76,7 +76,7 @@ class Test:
     boot: str
     own_with: tuple  # drivers and pairs that `own` is for; empty: all
     limit: int
-    full: bool
+    full: tuple  # pairs that only --full runs
     splats: tuple
 
 
@@ -144,8 +144,11 @@ def parse_test(path):
     boot, _, only = one.get("boot", "shared").partition(" ")
     if boot not in ("shared", "own", "host") or (only and boot != "own"):
         raise HeaderError(f"{path.name}: boot: use shared, own (or own DRIVER...) or host")
-    if one.get("set", "check") not in ("check", "full"):
-        raise HeaderError(f"{path.name}: set: use check or full")
+    chosen, *rare = one.get("set", "check").split()
+    if chosen not in ("check", "full") or (rare and chosen != "full"):
+        raise HeaderError(f"{path.name}: set: use check or full (or full KERNEL/DRIVER...)")
+    if set(rare) - {f"{kernel}/{driver}" for kernel, driver in pairs}:
+        raise HeaderError(f"{path.name}: set: {rare} are not among the test's pairs")
     shape = dict(SHAPE_DEFAULT)
     if "devices" in header:
         del shape["device"]
@@ -164,7 +167,7 @@ def parse_test(path):
         boot=boot,
         own_with=tuple(only.split()),
         limit=int(one.get("limit", "60")),
-        full=one.get("set") == "full",
+        full=tuple(pair for pair in pairs if chosen == "full" and (not rare or "/".join(pair) in rare)),
         splats=splats,
     )
 
@@ -221,6 +224,8 @@ def testbed_command(kernel, driver, shape, seconds, splats):
     """The call of scripts/testbed/run that boots a guest of this shape."""
     command = [str(RUN), "--kernel", kernel, "--driver", driver, "--timeout", str(int(seconds))]
     command += ["--iaa-device", f"{BUILD}/device/iaa-device", "--env", f"IAA_BUILD={BUILD}"]
+    # Every test loads what it needs.
+    command += ["--no-load"]
     for key, values in shape:
         for value in values:
             command += [f"--{key}", value]
@@ -612,18 +617,20 @@ def main():
                 sys.exit(f"tests/vm/run: no test '{name}' (--list names them)")
             chosen += found
         tests = chosen
-    elif not args.full:
-        tests = [test for test in tests if not test.full]
-
+    everything = args.full or args.names
     jobs = [
         Job(test, kernel, driver)
         for test in tests
         for kernel, driver in test.pairs
         if kernel in (args.kernel or KERNELS) and driver in (args.driver or DRIVERS)
+        if everything or (kernel, driver) not in test.full
     ]
     if args.list:
         for test in tests:
-            where = " ".join(f"{kernel}/{driver}" for kernel, driver in test.pairs)
+            where = " ".join(
+                f"{kernel}/{driver}" + (" (full)" if (kernel, driver) in test.full else "")
+                for kernel, driver in test.pairs
+            )
             print(f"{test.name:28} {test.boot:7} {where}\n    {test.shows}")
         return 0
     if not jobs:

@@ -157,7 +157,7 @@ class Run:
         if not directory.startswith(f"{PROJECT}/") and directory != str(PROJECT):
             directory = str(PROJECT)
         values = {
-            "driver": options.driver,
+            "driver": options.driver if options.load else "none",
             "autoprobe": int(options.autoprobe),
             "helper": self.helper(),
             "interactive": int(options.interactive),

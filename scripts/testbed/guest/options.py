@@ -55,6 +55,7 @@ class Options:
     device_may_die: bool
     driver: str
     autoprobe: bool
+    load: bool
     timeout: float
     append: str
     allowed_splats: list[str]
@@ -191,6 +192,9 @@ def build_parser() -> Parser:
         "--autoprobe", action="store_true", help="let idxd configure and bind by itself as it loads"
     )
     guest.add_argument(
+        "--no-load", action="store_true", help="leave it to the command to load idxd and the driver"
+    )
+    guest.add_argument(
         "--env",
         action="append",
         default=[],
@@ -307,6 +311,7 @@ def parse(arguments: list[str]) -> Options:
         device_may_die=given.device_may_die,
         driver=given.driver,
         autoprobe=given.autoprobe,
+        load=not given.no_load,
         timeout=timeout,
         append=" ".join(given.append),
         allowed_splats=given.allow_splat,

@@ -53,7 +53,7 @@ class Runs(unittest.TestCase):
         runner.RUN.write_text(GUEST.format(logs=self.folder, body=body))
         runner.RUN.chmod(runner.RUN.stat().st_mode | stat.S_IXUSR)
         tests = [
-            runner.Test(name, "", (), (("smp", ("2",)),), "shared", (), 5, False, runner.STARVED)
+            runner.Test(name, "", (), (("smp", ("2",)),), "shared", (), 5, (), runner.STARVED)
             for name in names
         ]
         jobs = [runner.Job(test, "7.3", driver) for test in tests]
