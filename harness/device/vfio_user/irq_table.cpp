@@ -1,47 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "device/vfio_user/irq_table.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/vfio.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <array>
 #include <bit>
 #include <cerrno>
-#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace iaa::device::vfio_user {
-namespace {
 
-/// A write to another kind of file could block, or do something else altogether.
-bool is_eventfd(int fd) {
-    std::array<char, 64> target{};
-    const std::string link = fmt::format("/proc/self/fd/{}", fd);
-    const ssize_t length = ::readlink(link.c_str(), target.data(), target.size());
-    return length > 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) ==
-                             "anon_inode:[eventfd]";
+void IrqTable::signal(const UniqueFd& fd) {
+    if (fd) signal_->add_one(fd);
 }
-
-bool set_nonblocking(int fd) {
-    const int flags = ::fcntl(fd, F_GETFL);
-    return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
-}
-
-/// A counter that is full is as good as signalled. The poll is for a client that made its eventfd
-/// blocking again.
-void signal(const UniqueFd& fd) {
-    if (!fd) return;
-    pollfd ready{.fd = fd.get(), .events = POLLOUT, .revents = 0};
-    if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
-    const std::uint64_t one = 1;
-    while (::write(fd.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
-    }
-}
-
-}  // namespace
 
 void IrqTable::fire(Vector& vector) {
     if (vector.masked) {
@@ -58,8 +29,13 @@ void IrqTable::trigger(std::uint32_t vector) {
 
 int IrqTable::assign(std::uint32_t action, std::span<Vector> range, std::span<UniqueFd> fds) {
     if (!fds.empty() && fds.size() != range.size()) return EINVAL;
+    try {
+        if (!fds.empty() && !signal_) signal_.emplace();
+    } catch (const std::system_error& error) {
+        return error.code().value();
+    }
     for (const UniqueFd& fd : fds)
-        if (!is_eventfd(fd.get()) || !set_nonblocking(fd.get())) return EINVAL;
+        if (!EventfdSignal::is_eventfd(fd)) return EINVAL;
     for (std::size_t i = 0; i < range.size(); ++i) {
         UniqueFd fd = fds.empty() ? UniqueFd() : std::move(fds[i]);
         Vector& vector = range[i];

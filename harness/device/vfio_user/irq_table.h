@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "device/unique_fd.h"
+#include "device/vfio_user/eventfd_signal.h"
 
 namespace iaa::device::vfio_user {
 
@@ -37,12 +39,14 @@ class IrqTable {
         bool pending = false;
     };
 
-    static void fire(Vector& vector);
+    void fire(Vector& vector);
+    void signal(const UniqueFd& fd);
     [[nodiscard]] int assign(std::uint32_t action, std::span<Vector> range,
                              std::span<UniqueFd> fds);
 
     std::mutex mutex_;
     std::vector<Vector> vectors_;
+    std::optional<EventfdSignal> signal_;  ///< made with the first eventfd
 };
 
 }  // namespace iaa::device::vfio_user
