@@ -47,7 +47,7 @@ void Profile::check() const {
     check_range("the number of engines", engines, 1, kMaxEngines);
     check_range("the number of groups", groups, 1, kMaxGroups);
     check_range("the total WQ size", total_wq_size, 1, kMaxTotalWqSize);
-    check_range("the log2 of the largest transfer", max_transfer_shift, 1, 31);
+    check_range("the log2 of the largest transfer", max_transfer_shift, 1, kMaxTransferShift);
 }
 
 std::uint64_t Profile::gen_cap() const {

@@ -17,15 +17,19 @@ struct Profile {
     std::uint32_t wqs = 8;
     std::uint32_t engines = 8;
     std::uint32_t groups = 4;
-    std::uint32_t total_wq_size = 128;      ///< entries, shared out by WQCFG
-    std::uint32_t max_transfer_shift = 31;  ///< GENCAP: log2 of the largest transfer, bytes
-    bool block_on_fault = true;             ///< GENCAP: WQs may be set to it
+    std::uint32_t total_wq_size = 128;  ///< entries, shared out by WQCFG
+    std::uint32_t max_transfer_shift =
+        kMaxTransferShift;          ///< GENCAP: log2 of the largest transfer, bytes
+    bool block_on_fault = true;     ///< GENCAP: WQs may be set to it
     bool interrupt_handles = true;  ///< CMDCAP has REQUEST_INT_HANDLE and RELEASE_INT_HANDLE
 
     static constexpr std::uint32_t kMaxWqs = 64;
     static constexpr std::uint32_t kMaxEngines = 16;
     static constexpr std::uint32_t kMaxGroups = 16;
     static constexpr std::uint32_t kMaxTotalWqSize = 0xffff;
+    /// 2 MB, as drivers set their WQs to. An engine holds a descriptor's buffers whole, and a trace
+    /// keeps them.
+    static constexpr std::uint32_t kMaxTransferShift = 21;
     static constexpr std::uint32_t kReadBuffers = 96;
     static constexpr std::uint32_t kReadBuffersPerEngine = 4;
     static constexpr std::uint32_t kEvlEntrySize = 128;

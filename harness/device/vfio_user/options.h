@@ -10,7 +10,9 @@ namespace iaa::device::vfio_user {
 
 struct ServerOptions {
     std::uint64_t max_transfer = 1U << 20;  ///< bytes of data in one message
-    std::uint64_t max_dma_maps = 65535;
+    /// Each takes one of the process's mappings, of which the kernel allows 65530 by default
+    /// (vm.max_map_count); threads and large buffers need some as well.
+    std::uint64_t max_dma_maps = 60000;
     /// A client that has not begun with VERSION by then is sent away.
     std::chrono::milliseconds handshake_timeout{10'000};
     /// A message must be complete this long after its beginning.

@@ -19,7 +19,7 @@ TEST_F(RegistersTest, CapabilitiesOfTheFirstGeneration) {
     EXPECT_EQ(gen & 1, 1U);  // block on fault
     EXPECT_EQ(gen >> 4 & 1, 1U);
     EXPECT_EQ(gen >> 13 & 3, 2U);  // event log entries of 128 bytes
-    EXPECT_EQ(gen >> 16 & 0x1f, 31U);
+    EXPECT_EQ(gen >> 16 & 0x1f, 21U);
     EXPECT_EQ(gen >> 31 & 1, 1U);
     EXPECT_EQ(gen >> 40 & 1, 1U);
     const std::uint64_t wq = read64(reg::kWqCap);
@@ -56,7 +56,7 @@ TEST_F(RegistersTest, ProfilesOutOfRangeAreRefused) {
              [](auto& p) { p.wqs = 0; }, [](auto& p) { p.wqs = 65; },
              [](auto& p) { p.engines = 17; }, [](auto& p) { p.groups = 0; },
              [](auto& p) { p.total_wq_size = 0x10000; },
-             [](auto& p) { p.max_transfer_shift = 32; }}) {
+             [](auto& p) { p.max_transfer_shift = 22; }}) {
         device::Profile profile;
         change(profile);
         EXPECT_THROW(profile.check(), std::invalid_argument);
