@@ -87,7 +87,7 @@ int serve(const Settings& settings) {
     iaa::device::IaaDevice device(profile, log, options);
 
     iaa::device::vfio_user::ServerOptions server_options;
-    server_options.log = [&log](std::string_view line) { log.info("{}", line); };
+    server_options.log = [&log](std::string_view line) { log.event("vfio-user", "{}", line); };
     iaa::device::vfio_user::Server server(device, server_options);
     running_server = &server;
     stop_on_signals();

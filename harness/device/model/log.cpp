@@ -32,34 +32,32 @@ void Log::line(LogLevel level, std::string_view text) {
     (void)std::fflush(stream_);
 }
 
-void Log::broken(std::string_view name, const std::string& text) {
+void Log::limited(Limits& limits, LogLevel level, std::string_view name, std::string_view prefix,
+                  std::string_view text) {
     std::uint64_t held_back = 0;
     {
         const std::scoped_lock lock(mutex_);
-        auto it = rules_.find(name);
-        if (it == rules_.end()) {
-            it = rules_.emplace(std::string(name), Rule{}).first;
+        auto it = limits.find(name);
+        if (it == limits.end()) {
+            it = limits.emplace(std::string(name), Limit{}).first;
         }
-        Rule& rule = it->second;
-        ++rule.count;
+        Limit& limit = it->second;
+        ++limit.count;
         const Clock::time_point now = Clock::now();
-        if (rule.count == 1 || now - rule.window >= std::chrono::seconds(1)) {
-            rule.window = now;
-            rule.printed = 0;
+        if (limit.count == 1 || now - limit.window >= std::chrono::seconds(1)) {
+            limit.window = now;
+            limit.printed = 0;
         }
-        if (rule.printed == kLinesPerSecond) {
-            ++rule.held_back;
+        if (limit.printed == kLinesPerSecond) {
+            ++limit.held_back;
             return;
         }
-        ++rule.printed;
-        held_back = std::exchange(rule.held_back, 0);
+        ++limit.printed;
+        held_back = std::exchange(limit.held_back, 0);
     }
-    if (held_back != 0) {
-        line(LogLevel::kWarning,
-             fmt::format("[{}] {} ({} like it held back)", name, text, held_back));
-    } else {
-        line(LogLevel::kWarning, fmt::format("[{}] {}", name, text));
-    }
+    line(level, held_back == 0
+                    ? fmt::format("{}{}", prefix, text)
+                    : fmt::format("{}{} ({} like it held back)", prefix, text, held_back));
 }
 
 std::map<std::string, std::uint64_t> Log::rules_broken() const {

@@ -17,7 +17,7 @@ namespace iaa::device {
 enum class LogLevel : std::uint8_t { kError, kWarning, kInfo, kDebug };
 
 /// Lines to one stream, and a count of every rule that was broken. A guest can break a rule
-/// millions of times a second, so each rule gets a few lines a second and then a count of what was
+/// millions of times a second, so each name gets a few lines a second and then a count of what was
 /// held back. Safe to call from any thread.
 class Log {
   public:
@@ -40,10 +40,18 @@ class Log {
         }
     }
 
+    /// What a client can make happen as often as it likes: as info(), rate limited by its name.
+    template <typename... Args>
+    void event(std::string_view name, fmt::format_string<Args...> format, Args&&... args) {
+        limited(events_, LogLevel::kInfo, name, "",
+                fmt::format(format, std::forward<Args>(args)...));
+    }
+
     /// The guest broke the rule of this name. Counted always; printed as a warning, rate limited.
     template <typename... Args>
     void rule(std::string_view name, fmt::format_string<Args...> format, Args&&... args) {
-        broken(name, fmt::format(format, std::forward<Args>(args)...));
+        limited(rules_, LogLevel::kWarning, name, fmt::format("[{}] ", name),
+                fmt::format(format, std::forward<Args>(args)...));
     }
 
     /// How often each rule was broken since the start.
@@ -52,20 +60,24 @@ class Log {
 
   private:
     using Clock = std::chrono::steady_clock;
-    struct Rule {
+    struct Limit {
         std::uint64_t count = 0;
         std::uint64_t held_back = 0;
         std::uint32_t printed = 0;  ///< in the second that began at window
         Clock::time_point window;
     };
 
+    using Limits = std::map<std::string, Limit, std::less<>>;
+
     void line(LogLevel level, std::string_view text);
-    void broken(std::string_view name, const std::string& text);
+    void limited(Limits& limits, LogLevel level, std::string_view name, std::string_view prefix,
+                 std::string_view text);
 
     const LogLevel level_;
     std::FILE* const stream_;
     mutable std::mutex mutex_;
-    std::map<std::string, Rule, std::less<>> rules_;
+    Limits rules_;
+    Limits events_;
 };
 
 }  // namespace iaa::device

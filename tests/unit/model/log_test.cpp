@@ -77,5 +77,16 @@ TEST_F(LogTest, AFloodIsHeldBackAndCounted) {
     EXPECT_EQ(log.rule_count("flood"), 10001U);
 }
 
+TEST_F(LogTest, EventsAreHeldBackToo) {
+    Log log(LogLevel::kInfo, file_.get());
+    for (int i = 0; i < 10000; ++i) {
+        log.event("reset", "device reset");
+    }
+    const std::string printed = text();
+    EXPECT_LT(lines(printed), 20U);
+    EXPECT_TRUE(printed.starts_with("iaa-device: info: device reset\n"));
+    EXPECT_TRUE(log.rules_broken().empty());
+}
+
 }  // namespace
 }  // namespace iaa::test
