@@ -32,6 +32,8 @@ constexpr std::uint32_t kBlockOnFault = 4;
 constexpr std::uint32_t kPasidEnabled = 8;
 constexpr std::uint32_t kPrivileged = 16;
 constexpr std::uint32_t kFaultInjected = 1;
+constexpr std::uint32_t kNotExecuted = 2;
+constexpr std::uint32_t kCompleted = 4;
 
 class Writer {
   public:
@@ -197,10 +199,12 @@ std::vector<std::byte> make_record(const TraceRecord& record) {
     body.put(record.number);
     body.put(record.nanoseconds);
     body.put(record.work_queue);
-    body.put(record.fault_injected ? kFaultInjected : 0);
+    body.put((record.fault_injected ? kFaultInjected : 0) | (record.executed ? 0 : kNotExecuted) |
+             (record.completion ? kCompleted : 0));
     put_capabilities(body, record.capabilities);
     body.put(record.descriptor);
     body.put(record.outcome.record);
+    body.put(record.completion.value_or(CompletionRecord{}));
     body.put(static_cast<std::uint32_t>(record.outcome.rule.size()));
     body.put(static_cast<std::uint32_t>(record.accesses.size()));
     body.bytes(std::as_bytes(std::span(record.outcome.rule)));
@@ -257,13 +261,19 @@ TraceRecord parse_body(std::span<const std::byte> body, const RecordHeader& head
     record.work_queue = in.get<std::uint32_t>("work queue");
     const std::uint64_t flags_at = in.offset();
     const auto flags = in.get<std::uint32_t>("flags");
-    if ((flags & ~kFaultInjected) != 0) {
+    if ((flags & ~(kFaultInjected | kNotExecuted | kCompleted)) != 0) {
         throw TraceError(fmt::format("unknown record flags {:#x}", flags), flags_at);
     }
     record.fault_injected = (flags & kFaultInjected) != 0;
+    record.executed = (flags & kNotExecuted) == 0;
     record.capabilities = get_capabilities(in);
     record.descriptor = in.get<Descriptor>("descriptor");
     record.outcome.record = in.get<CompletionRecord>("completion record");
+    if ((flags & kCompleted) != 0) {
+        record.completion = in.get<CompletionRecord>("completion record that the guest saw");
+    } else {
+        in.zero(sizeof(CompletionRecord), "completion record of a descriptor without one");
+    }
     const auto text_size = in.get<std::uint32_t>("length of the rule");
     const std::uint64_t count_at = in.offset();
     const auto count = in.get<std::uint32_t>("number of accesses");

@@ -13,7 +13,7 @@ namespace iaa::device::trace_format {
 
 inline constexpr std::size_t kFileHeaderSize = 32;
 inline constexpr std::size_t kRecordHeaderSize = 16;
-inline constexpr std::size_t kBodyFixedSize = 216;
+inline constexpr std::size_t kBodyFixedSize = 280;
 inline constexpr std::size_t kAccessFixedSize = 24;
 
 /// CRC-32, as in headers and of bodies.

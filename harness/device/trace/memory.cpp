@@ -49,6 +49,8 @@ TraceRecord TraceMemory::record(const Descriptor& descriptor, const Capabilities
             .nanoseconds = 0,
             .work_queue = work_queue,
             .fault_injected = fault_injected,
+            .executed = true,
+            .completion = outcome.record,
             .capabilities = capabilities,
             .descriptor = descriptor,
             .outcome = outcome,

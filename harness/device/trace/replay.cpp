@@ -228,6 +228,7 @@ int replay(const std::filesystem::path& path, std::ostream& out) {
 
     std::uint64_t records = 0;
     std::uint64_t injected = 0;
+    std::uint64_t not_executed = 0;
     std::uint64_t differing = 0;
     std::uint64_t differences = 0;
     std::string failure;
@@ -237,6 +238,11 @@ int replay(const std::filesystem::path& path, std::ostream& out) {
         TraceReader reader(path);
         std::uint64_t offset = reader.offset();
         while (const auto record = reader.next()) {
+            if (!record->executed) {
+                offset = reader.offset();
+                ++not_executed;
+                continue;
+            }
             check_sizes(*record, offset);
             offset = reader.offset();
             ++records;
@@ -258,6 +264,10 @@ int replay(const std::filesystem::path& path, std::ostream& out) {
             "note: the trace ends inside a record, at offset {}: its writer was "
             "stopped\n",
             end);
+    }
+    if (not_executed != 0) {
+        out << fmt::format("note: {} records are of descriptors that were not carried out\n",
+                           not_executed);
     }
     out << fmt::format(
         "{} records replayed ({} with an injected fault), {} differences in {} of "

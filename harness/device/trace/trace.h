@@ -19,11 +19,11 @@
 /// A trace of descriptors: what each one read, what it wrote and how it ended; enough to run it
 /// again without a guest.
 ///
-/// File format, version 1. All numbers are little-endian.
+/// File format, version 2. All numbers are little-endian.
 ///
 ///   file header, 32 bytes:
 ///     0  8  "IAATRACE"
-///     8  4  version, 1
+///     8  4  version, 2
 ///    12  4  size of this header, 32
 ///    16 12  zero
 ///    28  4  CRC-32 of bytes 0 to 27
@@ -36,15 +36,17 @@
 ///     0  8  number of the record, counted from 0
 ///     8  8  nanoseconds since the trace was opened
 ///    16  4  work queue
-///    20  4  flags: bit 0, a fault injection changed what the guest saw
+///    20  4  flags: bit 0, a fault rule fired; bit 1, execute() did not see the descriptor; bit 2,
+///           the descriptor completed
 ///    24 56  capabilities: version u32; u32 with bits header_generation 0, format 2 1,
 ///           block_on_fault 2, pasid_enabled 3, privileged 4; max_transfer_size u64; opcodes
 ///           4 x u64; 8 bytes zero
 ///    80 64  descriptor
 ///   144 64  completion record as execute() made it (before any fault injection)
-///   208  4  length of the rule's text
-///   212  4  number of accesses
-///   216     the text, then the accesses in the order in which they were made:
+///   208 64  completion record as the guest saw it; zero where the descriptor did not complete
+///   272  4  length of the rule's text
+///   276  4  number of accesses
+///   280     the text, then the accesses in the order in which they were made:
 ///     0  1  kind: 0 read, 1 write, 2 the question whether a range is mapped for reading, 3 for
 ///           writing
 ///     1  1  1 where it succeeded
@@ -74,10 +76,15 @@ struct TraceRecord {
     std::uint64_t number = 0;       ///< set by TraceWriter
     std::uint64_t nanoseconds = 0;  ///< set by TraceWriter
     std::uint32_t work_queue = 0;
-    bool fault_injected = false;  ///< the guest saw something else than `outcome`
+    bool fault_injected = false;  ///< a fault rule fired
+    /// False where execute() did not see the descriptor: a wrong interrupt handle, or a fault.
+    bool executed = true;
+    /// What the descriptor ended with, faults included. None where a fault keeps it from
+    /// completing; should a drain have it carried out after all, another record follows.
+    std::optional<CompletionRecord> completion = std::nullopt;
     Capabilities capabilities{};
     Descriptor descriptor{};
-    Outcome outcome{};  ///< as execute() returned it
+    Outcome outcome{};  ///< as execute() returned it, or the engine in its stead
     std::vector<TraceAccess> accesses;
 };
 
@@ -123,7 +130,7 @@ class TraceError : public std::runtime_error {
 /// a killed process loses none. Thread-safe.
 class TraceWriter {
   public:
-    static constexpr std::uint32_t kVersion = 1;
+    static constexpr std::uint32_t kVersion = 2;
     static constexpr std::uint32_t kMaxBody = 64U << 20U;
 
     /// Creates the file, or empties it. Throws std::system_error.
@@ -179,9 +186,10 @@ class TraceReader {
 };
 
 /// Runs every record of a trace through execute() again, against a memory made of what the record
-/// read, and writes every difference to out: the record's number, the field, both values. Ends with
-/// one line that counts. Returns the exit code of `iaa-device replay`: 0 no differences, 1
-/// differences, 2 the file could not be read.
+/// read, and writes every difference to out: the record's number, the field, both values. Records
+/// of descriptors that were not executed are only counted. Ends with one line that counts. Returns
+/// the exit code of `iaa-device replay`: 0 no differences, 1 differences, 2 the file could not be
+/// read.
 [[nodiscard]] int replay(const std::filesystem::path& path, std::ostream& out);
 
 }  // namespace iaa::device

@@ -19,6 +19,12 @@ TEST(TraceFile, WhatIsWrittenIsRead) {
         TraceWriter writer(directory / "trace");
         for (unsigned i = 0; i < 200; ++i) {
             records.push_back(record_one(random, i, i % 2 == 0));
+            records.back().executed = i % 3 != 0;
+            if (i % 5 == 0) {
+                records.back().completion.reset();
+            } else if (i % 5 == 1) {
+                records.back().completion->status = 0x24;
+            }
             ASSERT_TRUE(writer.append(records.back()));
         }
     }
@@ -32,6 +38,8 @@ TEST(TraceFile, WhatIsWrittenIsRead) {
         last_time = record->nanoseconds;
         EXPECT_EQ(record->work_queue, i);
         EXPECT_EQ(record->fault_injected, i % 2 == 0);
+        EXPECT_EQ(record->executed, records[i].executed);
+        EXPECT_EQ(record->completion, records[i].completion);
         EXPECT_EQ(record->capabilities, records[i].capabilities);
         EXPECT_EQ(record->descriptor, records[i].descriptor);
         EXPECT_EQ(record->outcome.record, records[i].outcome.record);
@@ -46,9 +54,9 @@ TEST(TraceFile, HeaderIsAsDocumented) {
     const TemporaryDirectory directory;
     record_session(directory / "trace", 1);
     const Bytes file = read_file(directory / "trace");
-    ASSERT_GT(file.size(), 32U + 16U + 216U);
+    ASSERT_GT(file.size(), 32U + 16U + 280U);
     EXPECT_EQ(std::string(file.begin(), file.begin() + 8), "IAATRACE");
-    EXPECT_EQ(file[8], 1);
+    EXPECT_EQ(file[8], 2);
     EXPECT_EQ(file[12], 32);
     EXPECT_EQ(std::string(file.begin() + 32, file.begin() + 36), "IAAR");
 }

@@ -166,6 +166,25 @@ TEST(Replay, InjectedFaultsAreNamed) {
               std::string::npos);
 }
 
+/// What was not carried out then cannot be now: it is counted, and is no difference.
+TEST(Replay, WhatWasNotExecutedIsCounted) {
+    const TemporaryDirectory directory;
+    TraceRecord refused = compression();
+    refused.executed = false;
+    refused.accesses.clear();
+    refused.outcome.record.status = 0x19;
+    {
+        TraceWriter writer(directory / "trace");
+        ASSERT_TRUE(writer.append(refused));
+        ASSERT_TRUE(writer.append(compression()));
+    }
+    std::ostringstream out;
+    EXPECT_EQ(replay(directory / "trace", out), 0);
+    EXPECT_EQ(out.str(),
+              "note: 1 records are of descriptors that were not carried out\n"
+              "1 records replayed (0 with an injected fault), 0 differences in 0 of them\n");
+}
+
 /// Memory that the guest took away in the middle of an operation fails at the same place again.
 TEST(Replay, WritesThatFailed) {
     TraceRecord record = compression();
