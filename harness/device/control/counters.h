@@ -17,7 +17,7 @@ namespace iaa::device::control {
 struct CounterValues {
     std::uint64_t accepted = 0;  ///< descriptors that the portal took into the queue
     std::uint64_t dropped = 0;  ///< descriptors that the portal did not take: full, disabled, fault
-    std::uint64_t completed = 0;   ///< completion records written
+    std::uint64_t completed = 0;   ///< completion records written, and successes without one
     std::uint64_t bytes_in = 0;    ///< source bytes of completed descriptors
     std::uint64_t bytes_out = 0;   ///< output bytes of completed descriptors
     std::uint64_t interrupts = 0;  ///< completion interrupts sent

@@ -34,15 +34,37 @@ class AccessGate {
     std::atomic<bool> shut_{false};
 };
 
-/// Guest memory through a gate: every access fails as an unmapped one does once the gate is shut.
+/// Guest memory through a gate: every access fails as an unmapped one does once the gate is shut. A
+/// long access is made in pieces, so that whoever waits for the gate to be empty waits for a piece.
 class GatedMemory final : public DmaMemory {
   public:
+    /// Bytes: what the transport moves in one message.
+    static constexpr std::size_t kPiece = std::size_t{32} << 10;
+
     GatedMemory(DmaMemory& memory, AccessGate& gate) : memory_(memory), gate_(gate) {}
 
     [[nodiscard]] bool read(std::uint64_t iova, std::span<std::byte> out) override {
+        while (out.size() > kPiece) {
+            if (!through([&] { return memory_.read(iova, out.first(kPiece)); })) {
+                return false;
+            }
+            iova += kPiece;
+            out = out.subspan(kPiece);
+        }
         return through([&] { return memory_.read(iova, out); });
     }
     [[nodiscard]] bool write(std::uint64_t iova, std::span<const std::byte> in) override {
+        // Nothing is to be written where a part is not mapped.
+        if (in.size() > kPiece && !mapped(iova, in.size(), true)) {
+            return false;
+        }
+        while (in.size() > kPiece) {
+            if (!through([&] { return memory_.write(iova, in.first(kPiece)); })) {
+                return false;
+            }
+            iova += kPiece;
+            in = in.subspan(kPiece);
+        }
         return through([&] { return memory_.write(iova, in); });
     }
     [[nodiscard]] bool write_completion(std::uint64_t iova,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
+#include <exception>
+#include <string_view>
+#include <utility>
 
+#include "deflate/error.h"
 #include "device/model/iaa_device.h"
 
 namespace iaa::device {
@@ -45,6 +49,9 @@ void IaaDevice::take_from_portal(const PortalAddress& portal, const Descriptor& 
         log_.debug("WQ {}: a fault drops a descriptor at the portal", portal.wq);
         counters_.fault(portal.wq);
         counters_.dropped(portal.wq);
+        if (options_.trace != nullptr) {
+            trace(uncompleted(portal.wq, descriptor));
+        }
         return;
     }
     if (queue.entries >= tables_.wq_size(portal.wq)) {
@@ -89,13 +96,11 @@ void IaaDevice::engine_main(const std::stop_token& stop, std::uint32_t index) {
             engine.idle = false;
             continue;
         }
-        ++busy_engines_;
         const std::optional<std::uint32_t> group = tables_.group_of_engine(index);
         if (group && has_next(queues_, tables_.group_wqs(*group))) {
             wake_engine(*group);
         }
         run(lock, job);
-        --busy_engines_;
         write_event_log(lock);
     }
 }
@@ -131,9 +136,7 @@ void IaaDevice::run_inline(Lock& lock) {
             const std::uint32_t index = (next_engine_ + i) % profile_.engines;
             if (const JobPtr job = next_job(index)) {
                 next_engine_ = (index + 1) % profile_.engines;
-                ++busy_engines_;
                 run(lock, job);
-                --busy_engines_;
                 found = true;
                 break;
             }
@@ -142,17 +145,47 @@ void IaaDevice::run_inline(Lock& lock) {
 }
 
 void IaaDevice::run(Lock& lock, const JobPtr& job) {
+    ++busy_engines_;
+    try {
+        serve(lock, job);
+    } catch (const std::exception& failure) {
+        if (!lock.owns_lock()) {
+            lock.lock();
+        }
+        log_.error("WQ {}: a descriptor is lost: {}", job->portal.wq, failure.what());
+        if (!job->gate.is_shut()) {
+            ErrorReport error;
+            error.code = static_cast<std::uint8_t>(Status::kHardwareError);
+            error.wq = job->portal.wq;
+            error.descriptor = job->descriptor;
+            report_software_error(error);
+        }
+        release_entry(*job);
+        end_job(job);
+        advance_command();
+    }
+    --busy_engines_;
+}
+
+void IaaDevice::serve(Lock& lock, const JobPtr& job) {
     const std::uint32_t wq = job->portal.wq;
     const control::Decision decision =
         job->released ? control::Decision{} : faults_.decide(job->descriptor, wq);
     if (decision) {
         counters_.fault(wq);
     }
+    const bool completes = !decision.actions.halt && !decision.actions.never_complete;
+    if (!completes && options_.trace != nullptr) {
+        TraceRecord record = uncompleted(wq, job->descriptor);
+        lock.unlock();
+        trace(std::move(record));
+        lock.lock();
+    }
     if (decision.actions.halt) {
         enter_halt("a fault rule asks for it", reg::ResetType::kSoftware);
         return;
     }
-    if (decision.actions.never_complete) {
+    if (decision.actions.never_complete && !job->gate.is_shut()) {
         job->parked = decision.actions;
         settle_parked();
         advance_command();
@@ -165,15 +198,14 @@ void IaaDevice::run(Lock& lock, const JobPtr& job) {
         end_job(job);
         return;
     }
-    Work work{.decision = decision,
-              .vector = completion_vector(*job),
-              .capabilities = profile_.capabilities(),
-              .host = *host_};
-    tables_.describe_wq(wq, work.capabilities);
+    const Work work{.decision = decision,
+                    .vector = completion_vector(*job),
+                    .capabilities = capabilities(wq),
+                    .host = *host_};
     GatedMemory memory(work.host.memory(), job->gate);
 
     lock.unlock();
-    CompletionRecord record = carry_out(*job, memory, work);
+    const CompletionRecord record = carry_out(*job, memory, work);
     lock.lock();
     if (job->gate.is_shut()) {
         end_job(job);
@@ -186,58 +218,90 @@ void IaaDevice::run(Lock& lock, const JobPtr& job) {
     advance_command();
 }
 
+Capabilities IaaDevice::capabilities(std::uint32_t wq) const {
+    Capabilities capabilities = profile_.capabilities();
+    tables_.describe_wq(wq, capabilities);
+    return capabilities;
+}
+
 CompletionRecord IaaDevice::carry_out(const Job& job, DmaMemory& memory, const Work& work) {
     const Descriptor& descriptor = job.descriptor;
     const std::uint32_t wq = job.portal.wq;
     const std::optional<control::StatusFault>& status = work.decision.actions.status;
+    TraceMemory recording(memory);
     Outcome outcome;
+    bool executed = false;
     if ((descriptor.flags() & op_flag::kRequestInterrupt) != 0 && !work.vector) {
         outcome.record.status = static_cast<std::uint8_t>(Status::kInterruptHandle);
         outcome.rule =
             fmt::format("interrupt-handle: {:#x} is not this WQ's to use", descriptor.int_handle);
     } else if (!status || status->execute) {
-        outcome = execute(job, memory, work);
+        try {
+            outcome = options_.execute(
+                descriptor, options_.trace != nullptr ? static_cast<DmaMemory&>(recording) : memory,
+                work.capabilities);
+            executed = true;
+        } catch (const std::exception& failure) {
+            outcome.record.status = static_cast<std::uint8_t>(Status::kHardwareError);
+            outcome.rule = fmt::format("engine-failure: {}", failure.what());
+        }
     }
     if (!outcome.rule.empty() && !job.gate.is_shut()) {
         log_outcome(wq, descriptor, outcome);
     }
+    CompletionRecord record = outcome.record;
     if (work.decision) {
-        control::apply_to_result(work.decision, descriptor, memory, outcome.record);
+        control::apply_to_result(work.decision, descriptor, memory, record);
     }
-    return outcome.record;
+    // A descriptor that was abandoned on its way has read and written only a part.
+    if (options_.trace != nullptr && !job.gate.is_shut()) {
+        TraceRecord traced = recording.record(descriptor, work.capabilities, outcome, wq,
+                                              static_cast<bool>(work.decision));
+        if (!executed) {
+            traced.executed = false;
+            traced.accesses.clear();
+        }
+        traced.completion = record;
+        trace(std::move(traced));
+    }
+    return record;
 }
 
 void IaaDevice::log_outcome(std::uint32_t wq, const Descriptor& descriptor,
                             const Outcome& outcome) {
     // Output that does not fit and streams that are not DEFLATE are what data is like; everything
-    // else is a descriptor that should not have been written.
-    if (outcome.status() == Status::kAnalyticsError ||
-        outcome.status() == Status::kOutputOverflow) {
+    // else, a wrong AECS included, is a descriptor that should not have been written.
+    const bool wrong_aecs =
+        outcome.record.error_code == static_cast<std::uint8_t>(deflate::ErrorCode::kAecs);
+    if (outcome.status() == Status::kOutputOverflow ||
+        (outcome.status() == Status::kAnalyticsError && !wrong_aecs)) {
         log_.debug("WQ {} opcode {:#04x}, status {:#04x}, error {}: {}", wq, descriptor.opcode(),
                    outcome.record.status, outcome.record.error_code, outcome.rule);
-    } else {
-        log_.rule("descriptor", "WQ {} opcode {:#04x}, status {:#04x}: {}", wq, descriptor.opcode(),
-                  outcome.record.status, outcome.rule);
+        return;
     }
+    // Each of the operations' rules has a limit of its own, so that none hides another.
+    const std::string_view rule = outcome.rule;
+    const std::size_t colon = std::min(rule.find(": "), rule.size());
+    log_.rule(fmt::format("descriptor {}", rule.substr(0, colon)),
+              "WQ {} opcode {:#04x}, status {:#04x}{}", wq, descriptor.opcode(),
+              outcome.record.status, rule.substr(colon));
 }
 
-Outcome IaaDevice::execute(const Job& job, DmaMemory& memory, const Work& work) {
-    if (options_.trace == nullptr) {
-        return options_.execute(job.descriptor, memory, work.capabilities);
-    }
-    TraceMemory recording(memory);
-    Outcome outcome = options_.execute(job.descriptor, recording, work.capabilities);
-    // A descriptor that was abandoned on its way has read and written only a part.
-    if (job.gate.is_shut() || trace_failed_.load()) {
-        return outcome;
-    }
-    if (!options_.trace->append(recording.record(job.descriptor, work.capabilities, outcome,
-                                                 job.portal.wq,
-                                                 static_cast<bool>(work.decision))) &&
+TraceRecord IaaDevice::uncompleted(std::uint32_t wq, const Descriptor& descriptor) const {
+    TraceRecord record;
+    record.work_queue = wq;
+    record.fault_injected = true;
+    record.executed = false;
+    record.capabilities = capabilities(wq);
+    record.descriptor = descriptor;
+    return record;
+}
+
+void IaaDevice::trace(TraceRecord record) {
+    if (!trace_failed_.load() && !options_.trace->append(std::move(record)) &&
         !trace_failed_.exchange(true)) {
         log_.error("trace: {}; nothing more is recorded", options_.trace->error());
     }
-    return outcome;
 }
 
 void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const Work& work,
@@ -246,25 +310,30 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
     const std::uint32_t wq = job->portal.wq;
     const control::FaultActions& actions = work.decision.actions;
     const auto status = static_cast<Status>(record.status);
-    const bool has_place = (descriptor.flags() & op_flag::kCompletionAddressValid) != 0 &&
-                           status != Status::kCompletionAlignment;
+    const bool addressed = (descriptor.flags() & op_flag::kCompletionAddressValid) != 0;
+    // Whatever else is wrong with the descriptor or was made of it: such an address is not written.
+    const bool misaligned = addressed && descriptor.completion_addr % sizeof(CompletionRecord) != 0;
+    const bool has_place = addressed && !misaligned;
     const bool wants_record =
         has_place && ((descriptor.flags() & op_flag::kRequestCompletionRecord) != 0 ||
                       status != Status::kSuccess);
     const bool wants_interrupt =
         (descriptor.flags() & op_flag::kRequestInterrupt) != 0 && work.vector.has_value();
+    const unsigned interrupts =
+        !wants_interrupt || actions.interrupt == control::InterruptFault::kLost ? 0
+        : actions.interrupt == control::InterruptFault::kDoubled                ? 2
+                                                                                : 1;
 
-    if (wants_record || status == Status::kSuccess) {
-        counters_.completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
-                            record.output_size);
-    }
     if (wants_record && actions.late) {
-        schedule_late_write(*actions.late,
-                            {.address = descriptor.completion_addr,
-                             .record = record,
-                             .wq = wq,
-                             .vector = wants_interrupt ? work.vector : std::nullopt});
+        schedule_late_write(*actions.late, {.job = job,
+                                            .record = record,
+                                            .vector = work.vector,
+                                            .interrupts = interrupts,
+                                            .repeat = false});
         return;
+    }
+    if (wants_record || (status == Status::kSuccess && !misaligned)) {
+        count_completion(*job, record);
     }
     bool written = false;
     if (wants_record) {
@@ -275,8 +344,7 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         lock.lock();
     }
     if (wants_record && !written) {
-        counters_.not_completed(wq, descriptor.opcode(), record.status, descriptor.src1_size,
-                                record.output_size);
+        uncount_completion(*job, record);
     }
     if (job->gate.is_shut()) {
         return;
@@ -292,30 +360,39 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         error.fault_addr = descriptor.completion_addr;
         error.record = record;
         report(error);
-    } else if (!has_place && status != Status::kSuccess) {
+    } else if (misaligned || (!addressed && status != Status::kSuccess)) {
         ErrorReport error;
-        error.code = record.status;
+        error.code =
+            misaligned ? static_cast<std::uint8_t>(Status::kCompletionAlignment) : record.status;
         error.wq = wq;
         error.descriptor = descriptor;
-        error.fault_addr =
-            status == Status::kCompletionAlignment ? descriptor.completion_addr : record.fault_addr;
-        error.info =
-            status == Status::kInterruptHandle ? descriptor.int_handle : record.invalid_flags;
+        error.fault_addr = misaligned ? descriptor.completion_addr : record.fault_addr;
+        error.info = !misaligned && status == Status::kInterruptHandle ? descriptor.int_handle
+                                                                       : record.invalid_flags;
         error.record = record;
         report(error);
     }
-    if (wants_interrupt && actions.interrupt != control::InterruptFault::kLost) {
+    for (unsigned i = 0; i < interrupts; ++i) {
         send_msix(*work.vector, wq);
-        if (actions.interrupt == control::InterruptFault::kDoubled) {
-            send_msix(*work.vector, wq);
-        }
     }
-    if (written && actions.complete_twice) {
-        schedule_late_write(actions.twice_gap, {.address = descriptor.completion_addr,
+    // A drain that is under way lets nothing come after it.
+    if (written && actions.complete_twice && !(pending_ && covers(*pending_, *job))) {
+        schedule_late_write(actions.twice_gap, {.job = job,
                                                 .record = record,
-                                                .wq = wq,
-                                                .vector = std::nullopt});
+                                                .vector = std::nullopt,
+                                                .interrupts = 0,
+                                                .repeat = true});
     }
+}
+
+void IaaDevice::count_completion(const Job& job, const CompletionRecord& record) {
+    counters_.completed(job.portal.wq, job.descriptor.opcode(), record.status,
+                        job.descriptor.src1_size, record.output_size);
+}
+
+void IaaDevice::uncount_completion(const Job& job, const CompletionRecord& record) {
+    counters_.not_completed(job.portal.wq, job.descriptor.opcode(), record.status,
+                            job.descriptor.src1_size, record.output_size);
 }
 
 void IaaDevice::release_entry(Job& job) {

@@ -79,6 +79,21 @@ void ErrorLog::restart() {
     head_ = 0;
     tail_ = 0;
     pending_ = false;
+    forget();
+}
+
+void ErrorLog::forget() {
+    waiting_.clear();
+    ++generation_;
+}
+
+bool ErrorLog::queue(const ErrorReport& report) {
+    if (waiting_.size() >= ring_size()) {
+        return false;
+    }
+    waiting_.push_back(report);
+    ++queued_;
+    return true;
 }
 
 bool ErrorLog::full() const {
@@ -92,20 +107,22 @@ ErrorReport ErrorLog::take_waiting() {
     return report;
 }
 
-ErrorLog::Write ErrorLog::next_write() {
+ErrorLog::Write ErrorLog::next_write() const {
+    const ErrorReport& report = waiting_.front();
     Write write{.address = (config_[0] & reg::kEvlBaseMask) + std::uint64_t{tail_} * sizeof(Entry),
                 .entry = {},
-                .report = take_waiting()};
-    std::array<std::uint64_t, 4> words = header(write.report);
-    if (write.report.record.status != 0) {
+                .generation = generation_};
+    std::array<std::uint64_t, 4> words = header(report);
+    if (report.record.status != 0) {
         words[0] |= reg::kErrInfoValid;
     }
     std::memcpy(write.entry.data(), words.data(), sizeof(words));
-    std::memcpy(write.entry.data() + 64, &write.report.record, sizeof(write.report.record));
+    std::memcpy(write.entry.data() + 64, &report.record, sizeof(report.record));
     return write;
 }
 
 bool ErrorLog::written() {
+    waiting_.pop_front();
     tail_ = (tail_ + 1) % ring_size();
     if (pending_) {
         return false;
@@ -115,7 +132,9 @@ bool ErrorLog::written() {
 }
 
 void ErrorLog::reset() {
-    *this = ErrorLog();
+    software_error_ = {};
+    config_ = {};
+    restart();
 }
 
 }  // namespace iaa::device

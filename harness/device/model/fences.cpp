@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <algorithm>
-#include <cstdlib>
 
 #include "device/model/iaa_device.h"
 
@@ -8,14 +7,6 @@ namespace iaa::device {
 namespace {
 
 constexpr std::uint32_t kPasidMask = 0xfffff;
-
-// An access to guest memory is a copy, or one exchange with the client; the transport gives up on a
-// client that does not answer long before this.
-constexpr std::chrono::seconds kFenceLimit{30};
-
-std::shared_ptr<AccessGate> gate_of(const JobPtr& job) {
-    return {job, &job->gate};
-}
 
 }  // namespace
 
@@ -32,6 +23,7 @@ void IaaDevice::abandon(std::uint32_t wq, std::optional<std::uint32_t> pasid, Ga
     };
     std::erase_if(queue.waiting, leaves);
     std::erase_if(queue.in_flight, leaves);
+    forget_repeats(wq, pasid, gates);
     delays_.notify_all();
 }
 
@@ -42,7 +34,22 @@ void IaaDevice::abandon_in_flight(std::uint32_t wq, Gates& gates) {
         gates.push_back(gate_of(job));
     }
     queues_[wq].in_flight.clear();
+    forget_repeats(wq, std::nullopt, gates);
     delays_.notify_all();
+}
+
+void IaaDevice::forget_repeats(std::uint32_t wq, std::optional<std::uint32_t> pasid, Gates& gates) {
+    const auto leaves = [&](const Job& job) {
+        return job.portal.wq == wq &&
+               (!pasid || *pasid == (job.descriptor.pasid_priv & kPasidMask));
+    };
+    std::erase_if(late_writes_, [&](const auto& entry) {
+        return entry.second.repeat && leaves(*entry.second.job);
+    });
+    if (repeating_ && leaves(*repeating_)) {
+        repeating_->gate.shut();
+        gates.push_back(gate_of(repeating_));
+    }
 }
 
 void IaaDevice::disable_queue(std::uint32_t wq) {
@@ -64,11 +71,13 @@ void IaaDevice::fence(Lock& lock, const Gates& gates) {
         return;
     }
     lock.unlock();
-    if (!host->pump_until(empty, kFenceLimit)) {
-        // Going on would let the device write to memory that the guest has taken back.
-        log_.error("an access to guest memory has not ended in {} s: giving up",
-                   kFenceLimit.count());
-        std::abort();
+    if (!host->pump_until(empty, options_.fence_limit)) {
+        host->disconnect("an access to guest memory does not end");
+    }
+    // Without a client every access ends. Going on before would let the device write to memory that
+    // the guest has taken back.
+    while (!host->pump_until(empty, options_.fence_limit)) {
+        log_.event("fence", "an access to guest memory has still not ended");
     }
     lock.lock();
 }
@@ -80,9 +89,7 @@ void IaaDevice::reset_device_state(Lock& lock) {
         disable_queue(wq);
     }
     pending_.reset();
-    own_gate_->shut();
-    gates.push_back(own_gate_);
-    own_gate_ = std::make_shared<AccessGate>();
+    take_own_gate(gates);
     errors_.reset();
     tables_.reset();
     device_state_ = reg::DeviceState::kDisabled;
@@ -112,7 +119,7 @@ void IaaDevice::reset_function(Lock& lock, reg::ResetType kind) {
     device_state_ = reg::DeviceState::kHalt;
     reset_type_ = needed;
     halt_reason_ = reason;
-    log_.info("still in HALT: it takes a deeper reset to leave it");
+    log_.event("still-halted", "still in HALT: it takes a deeper reset to leave it");
 }
 
 void IaaDevice::enter_halt(std::string_view reason, reg::ResetType leave_by) {
@@ -124,6 +131,10 @@ void IaaDevice::enter_halt(std::string_view reason, reg::ResetType leave_by) {
             job->gate.shut();
         }
         queue.waiting.clear();
+    }
+    std::erase_if(late_writes_, [](const auto& entry) { return entry.second.repeat; });
+    if (repeating_) {
+        repeating_->gate.shut();
     }
     delays_.notify_all();
     if (pending_) {

@@ -121,7 +121,7 @@ void IaaDevice::region_write(std::uint32_t index, std::uint64_t offset,
 void IaaDevice::config_write(Lock& lock, std::uint64_t offset, std::span<const std::byte> in) {
     const bool dma_before = dma_allowed();
     if (config_.write(offset, in)) {
-        log_.info("function level reset");
+        log_.event("flr", "function level reset");
         reset_function(lock, reg::ResetType::kFlr);
         return;
     }
@@ -161,7 +161,7 @@ void IaaDevice::attach(Host& host) {
 
 void IaaDevice::reset() {
     Lock lock(mutex_);
-    log_.info("device reset");
+    log_.event("device-reset", "device reset");
     reset_function(lock, reg::ResetType::kCold);
 }
 
@@ -172,7 +172,8 @@ void IaaDevice::detach() {
         abandon(wq, std::nullopt, gates);
     }
     if (!gates.empty()) {
-        log_.info("the client left {} descriptors behind; they are abandoned", gates.size());
+        log_.event("left-behind", "the client left {} descriptors behind; they are abandoned",
+                   gates.size());
     }
     portals_.forget_all();
     for (const auto& gate : {own_gate_, late_gate_}) {
@@ -182,7 +183,7 @@ void IaaDevice::detach() {
     late_writes_.clear();
     fence(lock, gates);
     host_ = nullptr;
-    advance_command();
+    write_event_log(lock);
 }
 
 control::DeviceState IaaDevice::state() {

@@ -52,6 +52,9 @@ class IaaDevice final : public Function, public control::ControlTarget {
         /// them returns; there are no engine threads.
         bool inline_execution = false;
         TraceWriter* trace = nullptr;  ///< records every descriptor; outlives the device
+        /// How long one access to guest memory may keep a reset waiting until the client is sent
+        /// away: a copy, or a few exchanges with the client, each of which has its own time.
+        std::chrono::milliseconds fence_limit{10'000};
         Execute execute = device::execute;
     };
 
@@ -98,14 +101,19 @@ class IaaDevice final : public Function, public control::ControlTarget {
         bool interrupt;
         std::uint64_t last;  ///< number of the last descriptor that it waits for
         std::optional<std::uint32_t> pasid;
+        /// Once none of these is left: how many reports the event log must have settled.
+        std::optional<std::uint64_t> reports;
     };
 
     /// A completion record that is written by the clock and not by an engine (fault injection).
     struct LateWrite {
-        std::uint64_t address = 0;
+        JobPtr job;
         CompletionRecord record{};
-        std::uint32_t wq = 0;
         std::optional<std::uint32_t> vector;
+        unsigned interrupts = 0;
+        /// The record of a descriptor that has completed comes a second time. What takes the
+        /// descriptor's WQ away takes this away too; a record that is late ignores all that.
+        bool repeat = false;
     };
 
     /// What an engine knows of its descriptor beside the descriptor itself.
@@ -128,7 +136,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     [[nodiscard]] std::uint32_t read_word(std::uint64_t offset) const;
     void write_word(Lock& lock, std::uint64_t offset, std::uint32_t value);
     void write_control_word(Lock& lock, std::uint64_t offset, std::uint32_t value);
-    void write_gencfg(std::uint32_t value);
+    void write_gencfg(Lock& lock, std::uint32_t value);
     void write_evlcfg(std::uint64_t offset, std::uint32_t value);
     [[nodiscard]] bool device_enabled() const;
 
@@ -142,7 +150,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     [[nodiscard]] reg::CommandError enable_wq(std::uint32_t wq);
     [[nodiscard]] std::vector<std::uint32_t> enabled_wqs() const;
     [[nodiscard]] std::optional<std::uint32_t> completion_vector(const Job& job) const;
-    void start_draining(Pending pending);
+    void start_draining(Lock& lock, Pending pending);
     [[nodiscard]] static bool covers(const Pending& pending, const Job& job);
     /// Ends the faults that a drain ends.
     void settle_parked();
@@ -161,12 +169,20 @@ class IaaDevice final : public Function, public control::ControlTarget {
     void wake_engine(std::uint32_t group);
     void wake_engines();
     void run_inline(Lock& lock);
+    /// What an engine does with a descriptor. Returns with the lock held and the job ended, parked
+    /// or abandoned, whatever goes wrong.
     void run(Lock& lock, const JobPtr& job);
+    void serve(Lock& lock, const JobPtr& job);
     [[nodiscard]] CompletionRecord carry_out(const Job& job, DmaMemory& memory, const Work& work);
     void log_outcome(std::uint32_t wq, const Descriptor& descriptor, const Outcome& outcome);
-    [[nodiscard]] Outcome execute(const Job& job, DmaMemory& memory, const Work& work);
     void finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const Work& work,
                 const CompletionRecord& record);
+    void count_completion(const Job& job, const CompletionRecord& record);
+    void uncount_completion(const Job& job, const CompletionRecord& record);
+    [[nodiscard]] Capabilities capabilities(std::uint32_t wq) const;
+    void trace(TraceRecord record);
+    /// The record of a descriptor that a fault rule keeps from completing.
+    [[nodiscard]] TraceRecord uncompleted(std::uint32_t wq, const Descriptor& descriptor) const;
     void release_entry(Job& job);
     void end_job(const JobPtr& job);
 
@@ -175,6 +191,8 @@ class IaaDevice final : public Function, public control::ControlTarget {
     /// Takes all descriptors of a WQ, or those of one PASID, away from it.
     void abandon(std::uint32_t wq, std::optional<std::uint32_t> pasid, Gates& gates);
     void abandon_in_flight(std::uint32_t wq, Gates& gates);
+    /// Takes away the second writes of records that the WQ's descriptors have had.
+    void forget_repeats(std::uint32_t wq, std::optional<std::uint32_t> pasid, Gates& gates);
     void disable_queue(std::uint32_t wq);
     /// Waits until nobody is inside one of these gates. For the transport's thread.
     void fence(Lock& lock, const Gates& gates);
@@ -189,7 +207,10 @@ class IaaDevice final : public Function, public control::ControlTarget {
     void report(const ErrorReport& report);
     void report_software_error(const ErrorReport& report);
     void write_event_log(Lock& lock);
-    void schedule_late_write(Clock::duration delay, const LateWrite& write);
+    /// Shuts the gate of what the device itself writes, and makes a new one.
+    void take_own_gate(Gates& gates);
+    void schedule_late_write(Clock::duration delay, LateWrite write);
+    void late_write(Lock& lock, const LateWrite& write);
     void late_main(const std::stop_token& stop);
 
     const Profile profile_;
@@ -232,6 +253,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     std::condition_variable_any delays_;
     std::condition_variable_any late_wake_;
     std::multimap<Clock::time_point, LateWrite> late_writes_;
+    JobPtr repeating_;          ///< whose record is being written a second time at this moment
     std::jthread late_thread_;  ///< started with the first late write
 };
 

@@ -191,7 +191,7 @@ void IaaDevice::write_word(Lock& lock, std::uint64_t offset, std::uint32_t value
 void IaaDevice::write_control_word(Lock& lock, std::uint64_t offset, std::uint32_t value) {
     switch (offset) {
         case reg::kGenCfg:
-            write_gencfg(value);
+            write_gencfg(lock, value);
             return;
         case reg::kGenCtrl:
             if ((value & ~reg::kGenCtrlMask) != 0) {
@@ -240,7 +240,7 @@ void IaaDevice::write_control_word(Lock& lock, std::uint64_t offset, std::uint32
               value, offset);
 }
 
-void IaaDevice::write_gencfg(std::uint32_t value) {
+void IaaDevice::write_gencfg(Lock& lock, std::uint32_t value) {
     // Drivers in the field write the reserved bits from memory that they never set: no complaint.
     value &= reg::kGenCfgMask;
     if (value == gencfg_) {
@@ -253,7 +253,14 @@ void IaaDevice::write_gencfg(std::uint32_t value) {
     if ((value & ~gencfg_ & reg::kGenCfgEvlEn) != 0) {
         errors_.restart();
     }
+    const bool log_ends = (gencfg_ & ~value & reg::kGenCfgEvlEn) != 0;
     gencfg_ = value;
+    if (log_ends) {
+        errors_.forget();
+        Gates gates;
+        take_own_gate(gates);
+        fence(lock, gates);
+    }
 }
 
 void IaaDevice::write_evlcfg(std::uint64_t offset, std::uint32_t value) {

@@ -24,8 +24,10 @@ void IaaDevice::raise(std::uint32_t cause) {
 
 void IaaDevice::report(const ErrorReport& report) {
     if ((gencfg_ & reg::kGenCfgEvlEn) != 0 && device_enabled()) {
-        errors_.queue(report);
-        return;
+        if (errors_.queue(report)) {
+            return;
+        }
+        log_.rule("evl-full", "event log: too many reports wait for their entry; it goes to SWERR");
     }
     report_software_error(report);
 }
@@ -45,7 +47,7 @@ void IaaDevice::write_event_log(Lock& lock) {
     event_log_busy_ = true;
     while (errors_.waiting()) {
         if (errors_.full() || !dma_allowed()) {
-            log_.rule("evl-full", "event log: no room for an entry; it goes to SWERR");
+            log_.rule("evl-full", "event log: no entry can be written now; it goes to SWERR");
             report_software_error(errors_.take_waiting());
             continue;
         }
@@ -55,21 +57,28 @@ void IaaDevice::write_event_log(Lock& lock) {
         lock.unlock();
         const bool written = memory.write(write.address, write.entry);
         lock.lock();
-        if (gate->is_shut()) {
-            continue;  // a reset has emptied the log meanwhile
+        if (!errors_.current(write)) {
+            continue;
         }
         if (!written) {
             log_.rule("evl-address", "event log: no entry can be written to {:#x}", write.address);
-            report_software_error(write.report);
+            report_software_error(errors_.take_waiting());
         } else if (errors_.written() && (genctrl_ & reg::kGenCtrlEvlInt) != 0) {
             raise(reg::kIntEventLog);
         }
+        advance_command();
     }
     event_log_busy_ = false;
+    advance_command();
 }
 
-void IaaDevice::schedule_late_write(Clock::duration delay, const LateWrite& write) {
-    late_writes_.emplace(Clock::now() + delay, write);
+void IaaDevice::take_own_gate(Gates& gates) {
+    own_gate_->shut();
+    gates.push_back(std::exchange(own_gate_, std::make_shared<AccessGate>()));
+}
+
+void IaaDevice::schedule_late_write(Clock::duration delay, LateWrite write) {
+    late_writes_.emplace(Clock::now() + delay, std::move(write));
     if (!late_thread_.joinable()) {
         late_thread_ = std::jthread([this](const std::stop_token& stop) { late_main(stop); });
     }
@@ -90,22 +99,44 @@ void IaaDevice::late_main(const std::stop_token& stop) {
             });
             continue;
         }
-        const LateWrite write = late_writes_.begin()->second;
+        const LateWrite write = std::move(late_writes_.begin()->second);
         late_writes_.erase(late_writes_.begin());
-        if (!dma_allowed()) {
-            continue;
+        late_write(lock, write);
+    }
+}
+
+void IaaDevice::late_write(Lock& lock, const LateWrite& write) {
+    const Descriptor& descriptor = write.job->descriptor;
+    const std::uint32_t wq = write.job->portal.wq;
+    if (!dma_allowed()) {
+        log_.info("WQ {}: a late completion record is lost: bus mastering or power is off", wq);
+        return;
+    }
+    const std::shared_ptr<AccessGate> gate = write.repeat ? gate_of(write.job) : late_gate_;
+    GatedMemory memory(host_->memory(), *gate);
+    if (write.repeat) {
+        repeating_ = write.job;
+    } else {
+        count_completion(*write.job, write.record);
+    }
+    lock.unlock();
+    const bool written = memory.write_completion(
+        descriptor.completion_addr,
+        std::as_bytes(std::span<const CompletionRecord, 1>(&write.record, 1)));
+    lock.lock();
+    repeating_ = nullptr;
+    if (!written) {
+        if (!write.repeat) {
+            uncount_completion(*write.job, write.record);
         }
-        const std::shared_ptr<AccessGate> gate = late_gate_;
-        GatedMemory memory(host_->memory(), *gate);
-        lock.unlock();
-        const bool written = memory.write_completion(
-            write.address, std::as_bytes(std::span<const CompletionRecord, 1>(&write.record, 1)));
-        lock.lock();
-        if (!written) {
-            log_.info("a late completion record could not be written to {:#x}", write.address);
-        } else if (write.vector) {
-            send_msix(*write.vector, write.wq);
+        if (!gate->is_shut()) {
+            log_.info("WQ {}: a late completion record could not be written to {:#x}", wq,
+                      descriptor.completion_addr);
         }
+        return;
+    }
+    for (unsigned i = 0; i < write.interrupts; ++i) {
+        send_msix(*write.vector, wq);
     }
 }
 

@@ -29,6 +29,11 @@ struct Job {
 };
 using JobPtr = std::shared_ptr<Job>;
 
+/// The job's gate; keeps the job.
+[[nodiscard]] inline std::shared_ptr<AccessGate> gate_of(const JobPtr& job) {
+    return {job, &job->gate};
+}
+
 /// A work queue's descriptors. The device guards it with its lock.
 struct WorkQueue {
     reg::WqState state = reg::WqState::kDisabled;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 
 #include "device/dma_memory.h"
 
@@ -35,13 +36,18 @@ class Host {
     /// Waits until done() is true, for a function that must see its own threads come to rest while
     /// they may be in the middle of a DMA access that the transport has to answer. New requests of
     /// the client are kept back, in order, until it returns. done() is looked at again at least
-    /// every millisecond, and at once after wake(). Where the client goes away meanwhile, DMA
-    /// accesses fail at once and the wait goes on. False where limit passed first.
+    /// every millisecond, and at once after wake(). Where the client goes away meanwhile, or the
+    /// transport is stopped, DMA accesses fail at once and the wait goes on. False where limit
+    /// passed first.
     [[nodiscard]] virtual bool pump_until(const std::function<bool()>& done,
                                           std::chrono::milliseconds limit) = 0;
 
     /// Makes a pump_until() that is under way look at done() now.
     virtual void wake() = 0;
+
+    /// Sends the client away, for a reason that is logged: DMA accesses by messages fail from here
+    /// on. detach() follows once the call that is under way has returned.
+    virtual void disconnect(std::string_view why) = 0;
 
   protected:
     Host() = default;

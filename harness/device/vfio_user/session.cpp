@@ -28,6 +28,7 @@ constexpr milliseconds kPumpTick{1};
 /// Commands kept back during pump_until(); beyond this the socket is left unread.
 constexpr std::size_t kMaxDeferredBytes = 16U << 20;
 constexpr unsigned kMaxLogLines = 100;
+constexpr std::string_view kStopped = "the server is stopped";
 
 std::size_t message_limit(const ServerOptions& options) {
     return sizeof(Header) + sizeof(DmaAccess) + static_cast<std::size_t>(options.max_transfer);
@@ -167,6 +168,7 @@ bool Session::pump_until(const std::function<bool()>& done, milliseconds limit) 
     bool reading = !dead_.load() && drain_reader();
     bool result = true;
     while (!done()) {
+        if (stop_.load()) give_up(kStopped);
         const auto now = Clock::now();
         if (now >= deadline) {
             result = false;
@@ -225,6 +227,10 @@ bool Session::send(const Header& header, std::span<const std::byte> payload,
         if (errno != EAGAIN && errno != EWOULDBLOCK) {
             give_up(fmt::format("cannot send to the client: {}",
                                 std::generic_category().message(errno)));
+            return false;
+        }
+        if (stop_.load()) {
+            give_up(kStopped);
             return false;
         }
         const auto now = Clock::now();

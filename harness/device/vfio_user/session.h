@@ -50,6 +50,7 @@ class Session final : public Host, private MessageDma {
     [[nodiscard]] bool pump_until(const std::function<bool()>& done,
                                   std::chrono::milliseconds limit) override;
     void wake() override;
+    void disconnect(std::string_view why) override { give_up(why); }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -71,7 +72,6 @@ class Session final : public Host, private MessageDma {
         std::uint32_t error = 0;  ///< the client's, where it replied with one
         std::uint64_t address = 0;
         std::span<std::byte> read_into;  ///< DMA_READ: where the reply's data goes
-        bool probe = false;
         std::condition_variable changed;
     };
 

@@ -91,7 +91,6 @@ Session::TransferResult Session::transfer(Command command, std::uint64_t address
     mine->error = 0;
     mine->address = address;
     mine->read_into = read_into;
-    mine->probe = count == kProbeCount;
     const Header header{
         .id = mine->id,
         .command = static_cast<std::uint16_t>(command),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <thread>
 
 namespace iaa::test {
@@ -28,6 +29,9 @@ bool FakeMemory::read(std::uint64_t iova, std::span<std::byte> out) {
 
 bool FakeMemory::write(std::uint64_t iova, std::span<const std::byte> in) {
     counted();
+    if (on_write) {
+        on_write(iova);
+    }
     const std::scoped_lock lock(mutex_);
     if (!inside(iova, in.size())) {
         return false;
@@ -92,6 +96,11 @@ bool FakeHost::pump_until(const std::function<bool()>& done, std::chrono::millis
     return true;
 }
 
+void FakeHost::disconnect(std::string_view why) {
+    EXPECT_FALSE(why.empty());
+    ++disconnects_;
+}
+
 std::uint64_t FakeHost::interrupts(std::uint32_t vector) const {
     const std::scoped_lock lock(mutex_);
     const auto it = interrupts_.find(vector);
@@ -122,12 +131,19 @@ device::Outcome FakeOperation::operator()(const Descriptor& descriptor, device::
         changed_.wait(lock, [this] { return !held_; });
         --at_once_;
     }
+    if (no_memory) {
+        throw std::bad_alloc();
+    }
     constexpr std::array<std::byte, 1> kMark{std::byte{0xaa}};
     ok = ok && memory.write(descriptor.dst_addr, kMark);
     device::Outcome outcome;
     const std::uint8_t asked = status.load();
     outcome.record.status = asked != 0 ? asked : static_cast<std::uint8_t>(ok ? 0x01 : 0x03);
     outcome.record.output_size = 1;
+    if (error_code != 0) {
+        outcome.record.error_code = error_code;
+        outcome.rule = "code: as the test says";
+    }
     {
         const std::scoped_lock lock(mutex_);
         ++ended_;
@@ -207,6 +223,7 @@ void DeviceTest::make(const device::Profile& profile, bool inline_execution) {
     profile_ = profile;
     device::IaaDevice::Options options;
     options.inline_execution = inline_execution;
+    options.fence_limit = fence_limit_;
     options.execute = [this](const Descriptor& descriptor, device::DmaMemory& memory,
                              const device::Capabilities& capabilities) {
         return operation_(descriptor, memory, capabilities);

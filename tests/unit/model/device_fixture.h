@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -46,6 +47,8 @@ class FakeMemory final : public device::DmaMemory {
 
     /// Called before every access, outside the lock.
     std::function<void()> on_access;
+    /// The same, before every write, with its address.
+    std::function<void(std::uint64_t iova)> on_write;
 
     // The test's own view.
     [[nodiscard]] std::uint64_t accesses() const;
@@ -75,12 +78,15 @@ class FakeHost final : public device::Host {
     [[nodiscard]] bool pump_until(const std::function<bool()>& done,
                                   std::chrono::milliseconds limit) override;
     void wake() override {}
+    void disconnect(std::string_view why) override;
 
     FakeMemory& fake_memory() { return memory_; }
     [[nodiscard]] std::uint64_t interrupts(std::uint32_t vector) const;
     /// Waits until the vector was signalled at least so often, in all.
     [[nodiscard]] bool wait_interrupts(std::uint32_t vector, std::uint64_t count) const;
     [[nodiscard]] std::uint64_t pumps() const { return pumps_.load(); }
+    /// How often the device has sent its client away.
+    [[nodiscard]] std::uint64_t disconnects() const { return disconnects_.load(); }
 
   private:
     FakeMemory memory_;
@@ -88,6 +94,7 @@ class FakeHost final : public device::Host {
     mutable std::condition_variable signalled_;
     std::map<std::uint32_t, std::uint64_t> interrupts_;
     std::atomic<std::uint64_t> pumps_{0};
+    std::atomic<std::uint64_t> disconnects_{0};
 };
 
 /// An operation that the test holds up and lets go: what engines run in place of the real ones.
@@ -111,6 +118,10 @@ class FakeOperation {
 
     /// Status of the outcome; success where 0.
     std::atomic<std::uint8_t> status{0};
+    /// Error code of the outcome, which then has broken the rule "code".
+    std::atomic<std::uint8_t> error_code{0};
+    /// Throws std::bad_alloc in place of what it does after the source has been read.
+    std::atomic<bool> no_memory{false};
 
   private:
     mutable std::mutex mutex_;
@@ -196,6 +207,8 @@ class DeviceTest : public ::testing::Test {
     device::Profile profile_;
     std::FILE* log_file_;
     device::Log log_;
+    /// Of the next device that make() makes.
+    std::chrono::milliseconds fence_limit_ = kPatience;
     FakeOperation operation_;
     std::unique_ptr<FakeHost> host_;
     std::unique_ptr<device::IaaDevice> device_;

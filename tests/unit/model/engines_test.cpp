@@ -222,6 +222,68 @@ TEST_F(EnginesTest, AMisalignedRecordIsReported) {
     EXPECT_EQ(record(0).status, 0);
 }
 
+TEST_F(EnginesTest, AMisalignedRecordIsNeverWritten) {
+    bring_up({{.wq = 0, .size = 16}});
+    const auto expect_report = [&](Descriptor bad) {
+        bad.completion_addr += 32;
+        submit(0, bad);
+        EXPECT_EQ(command(Command::kDrainAll), 0U);
+        EXPECT_EQ(software_error_code(), 0x1bU);
+        EXPECT_EQ(read64(reg::kSwErr + 16), bad.completion_addr);
+        write64(reg::kSwErr, 3);
+        EXPECT_EQ(memory().peek(kRecords, 128), std::vector<std::byte>(128));
+    };
+    Descriptor asking = descriptor(0);
+    asking.flags_opcode |= kRequestInterrupt;
+    asking.int_handle = 1;  // no handle: the operations never see the descriptor
+    expect_report(asking);
+    device::control::FaultRule rule;
+    rule.actions.status = device::control::StatusFault{.status = 0x24};
+    rule.trigger.count = 1;
+    device_->faults().add(rule);
+    expect_report(descriptor(0));
+    operation_.status = 0x11;
+    expect_report(descriptor(0));
+    EXPECT_EQ(device_->counters().snapshot().total.completed, 0U);
+}
+
+TEST_F(EnginesTest, AnOperationThatFailsCompletesWithAHardwareError) {
+    for (const bool inline_execution : {false, true}) {
+        make(device::Profile{}, inline_execution);
+        memory().fill(kRecords, 128, std::byte{0});
+        bring_up({{.wq = 0, .size = 4}});
+        operation_.no_memory = true;
+        submit(0, descriptor(0));
+        ASSERT_TRUE(wait_record(0));
+        EXPECT_EQ(record(0).status, 0x20);
+        EXPECT_EQ(command(Command::kDrainAll), 0U);
+        EXPECT_EQ(device_->state().busy_engines, 0U);
+        EXPECT_EQ(occupancy(0), 0U);
+        operation_.no_memory = false;
+        submit(0, descriptor(1));
+        ASSERT_TRUE(wait_record(1));
+        EXPECT_EQ(record(1).status, 1);
+    }
+    EXPECT_EQ(broken("descriptor engine-failure"), 2U);
+}
+
+TEST_F(EnginesTest, WhatTheDataIsLikeIsNoBrokenRule) {
+    bring_up({{.wq = 0, .size = 16}});
+    const auto log_with = [&](std::uint8_t status, std::uint8_t error_code) {
+        operation_.status = status;
+        operation_.error_code = error_code;
+        submit(0, descriptor(0));
+        EXPECT_EQ(command(Command::kDrainAll), 0U);
+    };
+    log_with(0x0a, 13);  // a block type that does not exist
+    log_with(0x0b, 1);
+    EXPECT_TRUE(log_.rules_broken().empty());
+    log_with(0x0a, 22);  // a wrong AECS is the driver's
+    EXPECT_EQ(broken("descriptor code"), 1U);
+    log_with(0x11, 1);
+    EXPECT_EQ(broken("descriptor code"), 2U);
+}
+
 TEST_F(EnginesTest, TheInterruptFollowsTheRecord) {
     bring_up({{}});
     Descriptor asking = descriptor(0);
@@ -259,7 +321,7 @@ TEST_F(EnginesTest, HandlesThatWereNotGivenAreRefused) {
     expect_refused(3, 1);
     EXPECT_EQ(operation_.begun(), 0U);
     EXPECT_EQ(host_->interrupts(3), 0U);
-    EXPECT_EQ(broken("descriptor"), 4U);
+    EXPECT_EQ(broken("descriptor interrupt-handle"), 4U);
 }
 
 TEST_F(EnginesTest, AnIgnoredPermissionLetsEveryWqIn) {

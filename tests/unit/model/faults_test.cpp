@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "device/ops/codes.h"
 #include "device_fixture.h"
 
@@ -211,6 +213,56 @@ TEST_F(FaultsTest, TheRecordIsWrittenTwice) {
     ASSERT_TRUE(wait_record(0));
     memory().fill(record_at(0), 64, std::byte{0});
     EXPECT_TRUE(wait_record(0));
+}
+
+TEST_F(FaultsTest, TheSecondRecordEndsWithItsQueue) {
+    static constexpr std::chrono::milliseconds kGap{100};
+    for (const auto code : {Command::kAbortWq, Command::kResetWq, Command::kDrainWq,
+                            Command::kDisableWq, Command::kResetDevice}) {
+        bring_up({{}});
+        once([](FaultActions& actions) {
+            actions.complete_twice = true;
+            actions.twice_gap = kGap;
+        });
+        submit(0, descriptor(0));
+        ASSERT_TRUE(wait_record(0));
+        EXPECT_EQ(command(code, code == Command::kResetDevice ? 0 : 1), 0U);
+        memory().fill(record_at(0), 64, std::byte{0});
+        std::this_thread::sleep_for(2 * kGap);
+        EXPECT_EQ(record(0).status, 0) << static_cast<unsigned>(code);
+        EXPECT_EQ(command(Command::kResetDevice), 0U);
+    }
+}
+
+TEST_F(FaultsTest, ASecondRecordUnderWayIsWaitedFor) {
+    bring_up({{}});
+    once([](FaultActions& actions) { actions.complete_twice = true; });
+    std::atomic<int> writes{0};
+    std::atomic<bool> fenced{false};
+    memory().on_write = [&](std::uint64_t iova) {
+        if (iova == record_at(0) && ++writes == 2) {
+            EXPECT_TRUE(wait_until([this] { return host_->pumps() > 0; }));
+            EXPECT_FALSE(fenced);
+        }
+    };
+    submit(0, descriptor(0));
+    ASSERT_TRUE(wait_until([&] { return writes == 2; }));
+    EXPECT_EQ(command(Command::kResetWq, 1), 0U);
+    fenced = true;
+    EXPECT_GE(host_->pumps(), 1U);
+    memory().on_write = nullptr;
+}
+
+TEST_F(FaultsTest, TheLateRecordIsCountedWhenItComes) {
+    bring_up({{.wq = 0, .size = 16}});
+    once([](FaultActions& actions) { actions.late = std::chrono::hours(1); });
+    submit(0, descriptor(0));
+    EXPECT_EQ(command(Command::kDrainAll), 0U);
+    EXPECT_EQ(device_->counters().snapshot().total.completed, 0U);
+    once([](FaultActions& actions) { actions.late = std::chrono::milliseconds(1); });
+    submit(0, descriptor(1));
+    EXPECT_TRUE(wait_record(1));
+    EXPECT_EQ(device_->counters().snapshot().total.completed, 1U);
 }
 
 TEST_F(FaultsTest, ADescriptorCanHaltTheDevice) {

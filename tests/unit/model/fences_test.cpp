@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "device_fixture.h"
@@ -164,6 +165,57 @@ TEST_F(FenceTest, AbortLeavesTheQueueEnabledAndEmpty) {
     EXPECT_TRUE(wait_record(12));
     EXPECT_TRUE(wait_record(20));  // the other WQ's work is not touched
     EXPECT_EQ(record(0).status, 0);
+}
+
+TEST_F(FenceTest, AClientThatHoldsAnAccessUpIsSentAway) {
+    fence_limit_ = std::chrono::milliseconds(20);
+    make(device::Profile{});
+    bring_up({{}});
+    std::atomic<bool> inside{false};
+    memory().on_access = [&] {
+        inside = true;
+        EXPECT_TRUE(wait_until([this] { return host_->disconnects() > 0; }));
+    };
+    submit(0, descriptor(0));
+    ASSERT_TRUE(wait_until([&] { return inside.load(); }));
+    EXPECT_EQ(command(Command::kAbortWq, 1), 0U);
+    EXPECT_EQ(host_->disconnects(), 1U);
+    const std::uint64_t accesses = memory().accesses();
+    EXPECT_TRUE(wait_until([this] { return device_->state().busy_engines == 0; }));
+    EXPECT_EQ(memory().accesses(), accesses);
+    memory().on_access = nullptr;
+}
+
+TEST(GatedMemory, ALongAccessEndsAtTheNextPiece) {
+    constexpr std::size_t kPiece = device::GatedMemory::kPiece;
+    FakeMemory memory(10 * kPiece);
+    device::AccessGate gate;
+    device::GatedMemory gated(memory, gate);
+    std::vector<std::byte> buffer(8 * kPiece + 1, std::byte{1});
+    EXPECT_TRUE(gated.write(7, buffer));
+    std::ranges::fill(buffer, std::byte{0});
+    EXPECT_TRUE(gated.read(7, buffer));
+    EXPECT_EQ(std::ranges::count(buffer, std::byte{1}), 8 * kPiece + 1);
+    EXPECT_EQ(memory.peek(0, 8)[6], std::byte{0});
+    EXPECT_EQ(memory.accesses(), 18U);
+    // Where the end of the range is not mapped, nothing is written.
+    EXPECT_FALSE(gated.write(2 * kPiece, buffer));
+    EXPECT_EQ(memory.accesses(), 18U);
+    for (const bool write : {false, true}) {
+        device::AccessGate closing;
+        device::GatedMemory closed(memory, closing);
+        const std::uint64_t before = memory.accesses();
+        memory.on_access = [&] {
+            EXPECT_FALSE(closing.empty());
+            if (memory.accesses() == before + 2) {
+                closing.shut();
+            }
+        };
+        EXPECT_FALSE(write ? closed.write(0, buffer) : closed.read(0, buffer));
+        EXPECT_EQ(memory.accesses(), before + 3);
+        EXPECT_TRUE(closing.empty());
+        memory.on_access = nullptr;
+    }
 }
 
 TEST_F(FenceTest, ResetEndsADrainThatWaits) {

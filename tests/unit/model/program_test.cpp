@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -14,6 +17,11 @@
 #include <system_error>
 #include <vector>
 
+#include "device/descriptor.h"
+#include "device/model/profile.h"
+#include "device/model/registers.h"
+#include "device/ops/codes.h"
+#include "device/trace/trace.h"
 #include "device/unique_fd.h"
 #include "vfio_user/test_client.h"
 
@@ -22,7 +30,10 @@ extern char** environ;
 namespace iaa::test {
 namespace {
 
+using namespace std::chrono_literals;
+using device::Descriptor;
 using device::UniqueFd;
+namespace reg = device::reg;
 
 /// iaa-device as a process of its own.
 class Program {
@@ -115,6 +126,24 @@ class ProgramTest : public ::testing::Test {
     }
     [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
 
+    /// Bus mastering on; WQ 0 of 16 entries with every engine, enabled.
+    static void enable_first_wq(TestClient& client) {
+        constexpr std::uint32_t kBar0 = VFIO_PCI_BAR0_REGION_INDEX;
+        const std::uint64_t wqcfg = device::Profile{}.wqcfg_offset();
+        client.write_value<std::uint16_t>(VFIO_PCI_CONFIG_REGION_INDEX, 4, 0x6);
+        client.write_value<std::uint32_t>(kBar0, wqcfg, 16);
+        client.write_value<std::uint32_t>(kBar0, wqcfg + 8, 1 | 10 << 4);
+        client.write_value<std::uint32_t>(kBar0, wqcfg + 12, 21);
+        client.write_value<std::uint64_t>(kBar0, reg::kGrpCfg, 1);
+        client.write_value<std::uint64_t>(kBar0, reg::kGrpCfg + 32, 0xff);
+        client.write_value<std::uint64_t>(kBar0, reg::kGrpCfg + 40, 96ULL << 20);
+        for (const auto code : {reg::Command::kEnableDevice, reg::Command::kEnableWq}) {
+            client.write_value<std::uint32_t>(
+                kBar0, reg::kCmd, static_cast<std::uint32_t>(code) << reg::kCmdCodeShift);
+            ASSERT_EQ(client.read_value<std::uint32_t>(kBar0, reg::kCmdSts), 0U);
+        }
+    }
+
     std::filesystem::path folder_;
 };
 
@@ -169,6 +198,94 @@ TEST_F(ProgramTest, ServesOneClientAfterAnotherUntilTerminated) {
     EXPECT_EQ(program.wait_exit(), 0);
     EXPECT_FALSE(std::filesystem::exists(path("s")));
     Program replay({"replay", path("t")});
+    EXPECT_EQ(replay.wait_exit(), 0);
+}
+
+/// Every descriptor leaves its record: what was done with it, and what the guest saw.
+TEST_F(ProgramTest, TheTraceHasEveryDescriptor) {
+    Program program({"--socket", path("s"), "--control", path("c"), "--trace", path("t")});
+    ASSERT_TRUE(program.wait_for("listening on"));
+    constexpr std::uint64_t kGuest = 0x100000;
+    constexpr std::uint32_t kNoRecord = UINT32_MAX;
+    TestClient client = TestClient::connect(path("s"));
+    client.negotiate();
+    GuestMemory& memory = client.map_memory(kGuest, 0x20000);
+    enable_first_wq(client);
+
+    Descriptor descriptor{};
+    descriptor.flags_opcode = 0x44U << 24 | device::op_flag::kCompletionAddressValid |
+                              device::op_flag::kRequestCompletionRecord;
+    descriptor.src1_addr = kGuest + 0x10000;
+    descriptor.src1_size = 4096;
+    descriptor.filter_flags = 1;
+    std::uint32_t submitted = 0;
+    const auto submit = [&](std::uint32_t flags = 0) {
+        Descriptor one = descriptor;
+        one.flags_opcode |= flags;
+        one.completion_addr = kGuest + submitted * 64ULL;
+        client.write_portal(VFIO_PCI_BAR2_REGION_INDEX, 0x1000 + submitted * 64ULL,
+                            std::bit_cast<std::array<std::byte, 64>>(one));
+        return submitted++;
+    };
+    const auto status = [&](std::uint32_t number) {
+        auto* byte = reinterpret_cast<std::uint8_t*>(memory.bytes().data() + number * 64ULL);
+        return std::atomic_ref(*byte).load(std::memory_order_acquire);
+    };
+    const auto run = [&](std::uint8_t expected, std::uint32_t flags = 0) {
+        const std::uint32_t number = submit(flags);
+        EXPECT_TRUE(client.serve_dma([&] { return status(number) != 0; }, 20s));
+        EXPECT_EQ(status(number), expected);
+    };
+    const auto fault = [&](const char* what) {
+        Program control(
+            {"ctl", path("c"), "fault-add", std::string("fault=") + what, R"(when={"once":true})"});
+        EXPECT_EQ(control.wait_exit(), 0) << what;
+    };
+    run(1);
+    run(0x19, device::op_flag::kRequestInterrupt);  // without a handle
+    fault(R"({"status":"0x24"})");
+    run(0x24);
+    fault(R"({"status":"0x0a","execute":true})");
+    run(0x0a);
+    fault(R"({"drop":true})");
+    submit();
+    run(1);
+    fault(R"({"never_complete":true})");
+    submit();
+    run(1);
+    Program wait({"ctl", path("c"), "wait", "counter=faults", "value=4"});
+    EXPECT_EQ(wait.wait_exit(), 0);
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait_exit(), 0);
+
+    struct Expected {
+        bool executed;
+        bool fault;
+        std::uint32_t status;
+    };
+    std::vector<Expected> expected{{true, false, 1},         {false, false, 0x19},
+                                   {false, true, 0x24},      {true, true, 0x0a},
+                                   {false, true, kNoRecord}, {true, false, 1},
+                                   {false, true, kNoRecord}, {true, false, 1}};
+    device::TraceReader reader(path("t"));
+    std::size_t seen = 0;
+    while (const auto record = reader.next()) {
+        ++seen;
+        // Two engines may end in another order than they began.
+        const std::uint32_t got = record->completion ? record->completion->status : kNoRecord;
+        const auto found = std::ranges::find_if(expected, [&](const Expected& one) {
+            return one.executed == record->executed && one.fault == record->fault_injected &&
+                   one.status == got;
+        });
+        ASSERT_NE(found, expected.end()) << "record " << record->number;
+        expected.erase(found);
+        EXPECT_EQ(record->outcome.record.status == 1, record->executed);
+    }
+    EXPECT_EQ(seen, 8U);
+    EXPECT_TRUE(expected.empty());
+    Program replay({"replay", path("t")});
+    EXPECT_TRUE(replay.wait_for("4 records replayed (1 with an injected fault), 0 differences"));
+    EXPECT_NE(replay.seen().find("note: 4 records"), std::string::npos);
     EXPECT_EQ(replay.wait_exit(), 0);
 }
 

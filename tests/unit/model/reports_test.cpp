@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <thread>
+#include <utility>
 
 #include "device_fixture.h"
 
@@ -23,6 +27,25 @@ class ReportsTest : public DeviceTest {
         write32(reg::kGenCfg, reg::kGenCfgEvlEn);
         bring_up({{.wq = 0, .size = 16}});
     }
+    /// The engine's write of the next event log entry does not return before go() is true.
+    void hold_entries(std::function<bool()> go) {
+        memory().on_write = [this, go = std::move(go)](std::uint64_t iova) {
+            if (iova >= kRing && iova < kRing + kRingSize * 128) {
+                entry_held_ = true;
+                EXPECT_TRUE(wait_until(go));
+            }
+        };
+    }
+    /// An engine is about to write an entry.
+    void hold_one_entry(std::function<bool()> go) {
+        hold_entries(std::move(go));
+        Descriptor bad = descriptor(0);
+        bad.completion_addr = kMemorySize;
+        submit(0, bad);
+        ASSERT_TRUE(wait_until([this] { return entry_held_.load(); }));
+    }
+    std::atomic<bool> entry_held_{false};
+
     std::uint32_t head() { return read32(reg::kEvlStatus); }
     std::uint32_t tail() { return read32(reg::kEvlStatus + 4) & 0xffff; }
     bool pending() { return (read32(reg::kEvlStatus + 4) & reg::kEvlIntPending) != 0; }
@@ -142,6 +165,86 @@ TEST_F(ReportsTest, EnginesAndPortalsShareTheRing) {
         from_engines += (entry_word(n, 0) >> 8 & 0xff) == 0x1a ? 1U : 0U;
     }
     EXPECT_EQ(from_engines, kEach);
+}
+
+TEST_F(ReportsTest, ADrainAndADisableWaitForTheEntriesOfTheirDescriptors) {
+    for (const auto code : {Command::kDisableDevice, Command::kDrainAll, Command::kDisableWq}) {
+        bring_up_with_event_log();
+        entry_held_ = false;
+        std::atomic<bool> go{false};
+        hold_one_entry([&] { return go.load(); });
+        start_command(code, code == Command::kDisableWq ? 1 : 0);
+        EXPECT_TRUE(command_active());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_TRUE(command_active());
+        EXPECT_EQ(tail(), 0U);
+        go = true;
+        EXPECT_TRUE(wait_command());
+        EXPECT_EQ(tail(), 1U);
+        EXPECT_EQ(command(Command::kResetDevice), 0U);
+    }
+}
+
+TEST_F(ReportsTest, AResetWaitsForTheEntryAndForgetsIt) {
+    bring_up_with_event_log();
+    hold_one_entry([this] { return host_->pumps() > 0; });
+    EXPECT_EQ(command(Command::kResetDevice), 0U);
+    const std::uint64_t accesses = memory().accesses();
+    memory().on_write = nullptr;
+    EXPECT_TRUE(wait_until([this] { return device_->state().busy_engines == 0; }));
+    EXPECT_EQ(memory().accesses(), accesses);
+    EXPECT_EQ(tail(), 0U);
+    bring_up_with_event_log();
+    EXPECT_EQ(tail(), 0U);
+    submit(1, descriptor(1));
+    EXPECT_TRUE(wait_until([this] { return tail() == 1; }));
+}
+
+// In HALT the log's registers can be written while an engine is writing an entry of it.
+TEST_F(ReportsTest, TheLogCanEndWhileAnEntryIsWritten) {
+    bring_up_with_event_log();
+    hold_one_entry([this] { return host_->pumps() > 0; });
+    device_->halt("a test", device::control::HaltExit::kReset);
+    write32(reg::kGenCfg, 0);
+    EXPECT_GE(host_->pumps(), 1U);  // the ring is the guest's again only now
+    memory().on_write = nullptr;
+    write64(reg::kEvlCfg + 8, 0);
+    EXPECT_TRUE(wait_until([this] { return device_->state().busy_engines == 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(tail(), 0U);
+    write64(reg::kEvlCfg + 8, kRingSize);
+    write32(reg::kGenCfg, reg::kGenCfgEvlEn);
+    EXPECT_EQ(tail(), 0U);
+}
+
+TEST_F(ReportsTest, WithoutBusMasteringReportsGoToSwerr) {
+    bring_up_with_event_log();
+    hold_one_entry([this] { return host_->pumps() > 0; });
+    submit(1, descriptor(1));
+    submit(1, descriptor(1));  // both wait behind the entry that is being written
+    config_write(0x04, 2, 0x2);
+    EXPECT_TRUE(wait_until([this] { return tail() == 1; }));
+    EXPECT_TRUE(wait_until([this] { return (read32(reg::kSwErr) & 3) == 3; }));
+    EXPECT_EQ(software_error_code(), static_cast<std::uint32_t>(reg::PortalError::kWqNotEnabled));
+    memory().on_write = nullptr;
+}
+
+TEST_F(ReportsTest, NoMoreReportsWaitThanTheRingHas) {
+    bring_up_with_event_log();
+    std::atomic<bool> go{false};
+    hold_one_entry([&] { return go.load(); });
+    for (std::uint32_t n = 1; n < kRingSize; ++n) {
+        submit(1, descriptor(1));
+    }
+    EXPECT_EQ(read64(reg::kSwErr), 0U);
+    submit(1, descriptor(1));
+    EXPECT_EQ(read32(reg::kSwErr) & 3, 1U);
+    submit(1, descriptor(1));
+    EXPECT_EQ(read32(reg::kSwErr) & 3, 3U);
+    EXPECT_EQ(broken("evl-full"), 2U);
+    EXPECT_EQ(tail(), 0U);
+    go = true;
+    EXPECT_TRUE(wait_until([this] { return tail() == kRingSize - 1; }));
 }
 
 TEST_F(ReportsTest, TheRingIsLeftAloneAfterAReset) {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <linux/vfio.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -203,19 +205,68 @@ TEST_P(SocketTest, ResetUnderLoadLeavesMemoryAlone) {
 TEST_P(SocketTest, UnmapUnderLoadIsFencedAndSeenAsAFault) {
     connect();
     bring_up();
-    auto& second = client_->map_memory(0x800000, 0x10000, GetParam());
-    std::memset(second.bytes().data(), 1, second.bytes().size());
+    constexpr std::uint64_t kSecond = 0x800000;
+    client_->map_memory(kSecond, 0x20000, GetParam());
+    // The even ones read from what goes away, the odd ones complete there.
     for (std::uint32_t n = 0; n < 60; ++n) {
         Descriptor descriptor = crc(n);
-        descriptor.src1_addr = 0x800000;
         descriptor.src1_size = 0x10000;
+        if (n % 2 == 0) {
+            descriptor.src1_addr = kSecond;
+        } else {
+            descriptor.completion_addr = kSecond + 0x10000 + n * 64ULL;
+        }
         submit(descriptor);
     }
-    client_->unmap_memory(0x800000);
-    for (std::uint32_t n = 0; n < 60; ++n) {
+    const std::unique_ptr<GuestMemory> second = client_->unmap_memory(kSecond);
+    client_->on_dma = [&](const Reply& dma) {
+        EXPECT_LT(dma.as<std::uint64_t>(), kSecond) << "DMA to what was taken away";
+        return false;
+    };
+    const std::vector<std::byte> before(second->bytes().begin(), second->bytes().end());
+    for (std::uint32_t n = 0; n < 60; n += 2) {
         ASSERT_TRUE(wait_status(n)) << n;
         EXPECT_TRUE(status(n) == 1 || status(n) == 3) << int{status(n)};
     }
+    command(Command::kDrainAll);
+    EXPECT_TRUE(std::ranges::equal(before, second->bytes()));
+}
+
+// A long access to memory that only the client reaches is many messages: the abort does not wait
+// for all of them.
+TEST_P(SocketTest, AnAbortEndsALongAccess) {
+    if (GetParam() == Share::kFile) {
+        return;  // there it is a copy
+    }
+    connect();
+    bring_up();
+    constexpr std::uint64_t kLong = 0x800000;
+    constexpr std::uint32_t kSize = 1U << 21;
+    client_->map_memory(kLong, kSize, GetParam());
+    std::uint32_t reads = 0;
+    client_->on_dma = [&](const Reply& dma) {
+        if (dma.as<std::uint64_t>() >= kLong && dma.as<std::uint64_t>(8) <= kSize && ++reads == 1) {
+            // Goes before the answer.
+            client_->write_value(
+                kBar0, reg::kCmd,
+                static_cast<std::uint32_t>(Command::kAbortWq) << reg::kCmdCodeShift | 1 |
+                    reg::kCmdInterrupt,
+                true);
+        }
+        return false;
+    };
+    Descriptor descriptor = crc(0);
+    descriptor.src1_addr = kLong;
+    descriptor.src1_size = kSize;
+    submit(descriptor);
+    ASSERT_TRUE(client_->serve_dma(
+        [&] {
+            std::uint64_t count = 0;
+            return ::read(client_->irq_fd(0), &count, sizeof(count)) == sizeof(count);
+        },
+        kShort));
+    EXPECT_EQ(reads, 1U);
+    EXPECT_EQ(status(0), 0);
 }
 
 TEST_P(SocketTest, TheNextClientFindsTheDevice) {

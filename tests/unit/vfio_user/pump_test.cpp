@@ -136,6 +136,32 @@ TEST_F(PumpTest, TheClientDiesMeanwhile) {
     EXPECT_LT(Clock::now() - start, 900ms) << "it waited for the reply of a client that had gone";
 }
 
+TEST_F(PumpTest, StopEndsTheAccessesThatItWaitsFor) {
+    finish();
+    start_negotiated({.dma_timeout = 60s});
+    client->map_memory(kBase, 16 * kPage, Share::kMessages);
+    client->on_dma = [](const Reply&) { return true; };
+    std::atomic<bool> busy{true};
+    std::atomic<bool> ok{true};
+    std::atomic<bool> pumped{false};
+    device::Host& host_now = host();
+    function.on_reset = [&] { pumped = host_now.pump_until([&] { return !busy; }, 60s); };
+    std::jthread engine([&] {
+        std::vector<std::byte> data(kPage);
+        ok = host_now.memory().read(kBase, data);
+        busy = false;
+    });
+    ASSERT_TRUE(client->receive(10s)) << "the engine has asked";
+    client->send(Command::kDeviceReset);
+    const auto start = Clock::now();
+    function.done_with_host();
+    server->stop();
+    thread.join();
+    engine.join();
+    EXPECT_FALSE(ok);
+    EXPECT_LT(Clock::now() - start, 30s) << "it waited for the client's answer";
+}
+
 TEST_F(PumpTest, OnlyTheTransportsThreadMayPump) {
     EXPECT_THROW((void)host().pump_until([] { return true; }, 1ms), std::logic_error);
 }

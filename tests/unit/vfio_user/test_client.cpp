@@ -273,13 +273,13 @@ GuestMemory& TestClient::map_memory(std::uint64_t iova, std::size_t size, Share 
     return *(memory_[iova] = std::move(memory));
 }
 
-void TestClient::unmap_memory(std::uint64_t iova) {
+std::unique_ptr<GuestMemory> TestClient::unmap_memory(std::uint64_t iova) {
     const vu::DmaUnmap unmap{.argsz = sizeof(unmap),
                              .flags = 0,
                              .address = iova,
                              .size = memory_.at(iova)->bytes().size()};
     expect_ok(call(vu::Command::kDmaUnmap, vu::bytes_of(unmap)), "DMA_UNMAP");
-    memory_.erase(iova);
+    return std::move(memory_.extract(iova).mapped());
 }
 
 std::vector<std::byte> TestClient::read(std::uint32_t region, std::uint64_t offset,

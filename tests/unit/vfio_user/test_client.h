@@ -107,7 +107,8 @@ class TestClient {
     // Memory. iova and size in multiples of 4096.
     GuestMemory& map_memory(std::uint64_t iova, std::size_t size, Share share = Share::kFile,
                             std::uint32_t flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE);
-    void unmap_memory(std::uint64_t iova);
+    /// Returns the memory, which the server has let go of.
+    std::unique_ptr<GuestMemory> unmap_memory(std::uint64_t iova);
 
     // The device.
     std::vector<std::byte> read(std::uint32_t region, std::uint64_t offset, std::uint32_t count);
