@@ -17,6 +17,7 @@ namespace iaa::fuzz {
 ///   bit 1  64 KiB of shared memory at 0x10000
 ///   bit 2  64 KiB without a file at 0x40000
 ///   bit 3  eventfds for the first 8 MSI-X vectors
+/// Bits 6 and 7 are not for play(): with a device behind it they choose what kind of device.
 /// Then come pieces: a kind, descriptors, a length of 16 bits, and that many bytes. Kind 0 sends
 /// the bytes as they are; another is a command of which they are the payload. Of `descriptors` bits
 /// 0 and 1 are the number of memfds that go along, bits 2 and 3 that of eventfds, bit 7 is

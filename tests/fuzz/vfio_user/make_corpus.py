@@ -8,7 +8,7 @@ import pathlib
 import struct
 import sys
 
-VERSION, SHARED, UNSHARED, EVENTFDS, GNR = 1, 2, 4, 8, 0x80
+VERSION, SHARED, UNSHARED, EVENTFDS, THREADS, GNR = 1, 2, 4, 8, 0x40, 0x80
 ALL = VERSION | SHARED | UNSHARED | EVENTFDS
 NO_REPLY = 0x80
 BAR0, BAR2, CONFIG = 0, 2, 7
@@ -31,6 +31,15 @@ def write32(offset, value):
     return write(BAR0, offset, struct.pack("<I", value))
 
 
+def write64(offset, value):
+    return write(BAR0, offset, struct.pack("<Q", value))
+
+
+def memory_on():
+    """Memory space and bus mastering: without them the device looks at nothing else."""
+    return write(CONFIG, 4, struct.pack("<H", 6))
+
+
 def dma_map(address, size, flags=3, offset=0, memfds=0):
     return piece(2, struct.pack("<IIQQQ", 32, flags, offset, address, size), memfds)
 
@@ -47,9 +56,10 @@ def command(code, operand=0):
     return write32(0xA0, code << 20 | operand)
 
 
-def descriptor(opcode, flags, completion, src1, dst, size, op_flags=0, src2=0, max_dst=0, src2_size=0):
+def descriptor(opcode, flags, completion, src1, dst, size, op_flags=0, src2=0, max_dst=0, src2_size=0,
+               polynomial=0):
     return struct.pack("<IIQQQIHHQIIII", 0, opcode << 24 | flags, completion, src1, dst, size, 0,
-                       op_flags, src2, max_dst, src2_size, 0, 0)
+                       op_flags, src2, max_dst, src2_size, polynomial & 0xFFFFFFFF, polynomial >> 32)
 
 
 def submit(wq, what):
@@ -57,13 +67,17 @@ def submit(wq, what):
 
 
 def enabled_device():
-    """Bus mastering on, engine 0 and WQ 0 (dedicated, 16 entries) in group 0, both enabled."""
+    """Engine 0 and WQ 0 (dedicated, 16 entries) in group 0 with all read buffers, both enabled."""
     wqcfg = [16, 0, 1 | 10 << 4, 21, 0, 0, 0, 0]
-    out = write(CONFIG, 4, struct.pack("<H", 6))
-    out += write(BAR0, 0x400, struct.pack("<QQQQQ", 1, 0, 0, 0, 1))
+    out = memory_on() + write64(0x400, 1) + write64(0x420, 1) + write64(0x428, 96 << 20)
     out += b"".join(write32(0x600 + at * 4, value) for at, value in enumerate(wqcfg))
     return out + command(1) + command(6)
 
+
+# Of 4096 zeros, which are what the memory begins with: their histogram, and (with header generation, in
+# one pass) one block with its own tables.
+STATISTICS = descriptor(0x43, 0x10C, 0x18000, 0x10000, 0x14000, 4096, 1, 0, 4096)
+COMPRESS = descriptor(0x43, 0x10C, 0x18000, 0x10000, 0x14000, 4096, 0x2000 | 6, 0, 4096)
 
 SEEDS = {
     "empty-session": (VERSION, b""),
@@ -74,8 +88,8 @@ SEEDS = {
                     + piece(6, struct.pack("<IIII", 16, 0, 0, 0))),
     "config-space": (VERSION, b"".join(read(CONFIG, at, 4) for at in range(0, 64, 4))
                      + write(CONFIG, 0x10, b"\xff" * 4, False) + read(CONFIG, 0x82, 2)),
-    "registers": (VERSION, b"".join(read(BAR0, at, 8) for at in range(0, 0x100, 8))),
-    "portal": (ALL, submit(0, struct.pack("<QQQQQQQQ", 0x10000, 0x18000, 0x1FFC0, 0x40000, 0, 1, 2, 3))),
+    "registers": (VERSION, memory_on() + b"".join(read(BAR0, at, 8) for at in range(0, 0x100, 8))),
+    "portal": (ALL, memory_on() + submit(0, struct.pack("<QQQQQQQQ", 0x10000, 0x18000, 0x1FFC0, 0x40000, 0, 1, 2, 3))),
     "map-unmap": (ALL, dma_map(0x100000, 0x8000, memfds=1) + dma_map(0x108000, 0x8000, offset=0x8000, memfds=1)
                   + write(BAR2, 8, struct.pack("<Q", 0x107F00)) + dma_unmap(0x100000, 0x8000)
                   + dma_map(0x10000, 0x1000) + dma_unmap(0, 0, 2)),
@@ -91,15 +105,21 @@ SEEDS = {
     "dma-reply": (ALL, write(BAR2, 8, struct.pack("<Q", 0x40000))
                   + b"".join(piece(0, struct.pack("<HHIIIQQ", i << 5, 11, 32, 1, 0, 0x40000, 8)) for i in range(1, 4))),
     "noop": (ALL, enabled_device() + submit(0, descriptor(0, 0x0C, 0x18000, 0, 0, 0)) + command(3)),
-    "crc64": (ALL, enabled_device() + submit(0, descriptor(0x44, 0x0C, 0x18000, 0x10000, 0, 4096))),
-    "compress": (ALL, enabled_device()
-                 + submit(0, descriptor(0x43, 0x1010C, 0x18000, 0x10000, 0x14000, 4096, 6, 0x1C000, 4096, 1568))),
-    "decompress": (ALL | GNR, enabled_device()
-                   + submit(0, descriptor(0x42, 0x1C, 0x18000, 0x10000, 0x14000, 4096, 0xF, 0, 4096))),
+    "crc64": (ALL, enabled_device()
+              + submit(0, descriptor(0x44, 0x0C, 0x18000, 0x10000, 0, 4096, polynomial=0x42F0E1EBA9EA3693))),
+    "crc64-by-messages": (ALL, enabled_device()
+                          + submit(0, descriptor(0x44, 0x0C, 0x18000, 0x40000, 0, 4096, polynomial=1))),
+    "threads": (ALL | THREADS, enabled_device() + 8 * submit(0, descriptor(0, 0x0C, 0x18000, 0, 0, 0)) + command(3)
+                + submit(0, descriptor(0x44, 0x0C, 0x18000, 0x40000, 0, 65536, polynomial=1)) + command(9, 1)),
+    "statistics": (ALL, enabled_device() + submit(0, STATISTICS)),
+    "compress": (ALL | GNR, enabled_device() + submit(0, COMPRESS)),
+    "decompress": (ALL | GNR, enabled_device() + submit(0, COMPRESS)
+                   + submit(0, descriptor(0x42, 0x10C, 0x18000, 0x14000, 0x16000, 64, 0xF, 0, 4096))),
+    "wrong-handle": (ALL, enabled_device() + submit(0, descriptor(0, 0x1C, 0x18000, 0, 0, 0))),
     "commands": (ALL, enabled_device() + command(8, 1) + command(12) + command(7, 1) + command(10, 1)
                  + command(2) + command(5) + command(31) + command(13, 1)),
-    "event-log": (ALL, write(BAR0, 0xE0, struct.pack("<QQ", 0x1C000, 16 << 0)) + write32(0x88, 0xF)
-                  + write32(0x80, 1 << 13) + enabled_device() + submit(0, b"\xff" * 64)),
+    "event-log": (ALL, memory_on() + write64(0xE0, 0x1C000) + write64(0xE8, 64) + write32(0x88, 7)
+                  + write32(0x80, 1 << 13) + enabled_device() + submit(0, b"\xff" * 64) + command(2)),
 }
 
 
