@@ -112,12 +112,12 @@ void IaaDevice::command_on_device(Lock& lock, Command code, bool interrupt) {
             queues_[wq].state = reg::WqState::kDraining;
         }
     }
-    start_draining(lock, {.command = code,
-                          .wqs = wqs,
-                          .interrupt = interrupt,
-                          .last = next_job_ - 1,
-                          .pasid = std::nullopt,
-                          .reports = std::nullopt});
+    start_draining({.command = code,
+                    .wqs = wqs,
+                    .interrupt = interrupt,
+                    .last = next_job_ - 1,
+                    .pasid = std::nullopt,
+                    .reports = std::nullopt});
 }
 
 CommandError IaaDevice::enable_device() {
@@ -202,12 +202,12 @@ void IaaDevice::command_on_wqs(Lock& lock, Command code, std::uint32_t operand, 
                 queues_[wq].state = reg::WqState::kDraining;
             }
         }
-        start_draining(lock, {.command = code,
-                              .wqs = wqs,
-                              .interrupt = interrupt,
-                              .last = next_job_ - 1,
-                              .pasid = std::nullopt,
-                              .reports = std::nullopt});
+        start_draining({.command = code,
+                        .wqs = wqs,
+                        .interrupt = interrupt,
+                        .last = next_job_ - 1,
+                        .pasid = std::nullopt,
+                        .reports = std::nullopt});
         return;
     }
     Gates gates;
@@ -233,12 +233,12 @@ void IaaDevice::command_by_pasid(Lock& lock, Command code, std::uint32_t pasid, 
     }
     const std::vector<std::uint32_t> wqs = enabled_wqs();
     if (code == Command::kDrainPasid) {
-        start_draining(lock, {.command = code,
-                              .wqs = wqs,
-                              .interrupt = interrupt,
-                              .last = next_job_ - 1,
-                              .pasid = pasid,
-                              .reports = std::nullopt});
+        start_draining({.command = code,
+                        .wqs = wqs,
+                        .interrupt = interrupt,
+                        .last = next_job_ - 1,
+                        .pasid = pasid,
+                        .reports = std::nullopt});
         return;
     }
     Gates gates;
@@ -314,15 +314,14 @@ bool IaaDevice::covers(const Pending& pending, const Job& job) {
            (!pending.pasid || *pending.pasid == (job.descriptor.pasid_priv & kPasidMask));
 }
 
-void IaaDevice::start_draining(Lock& lock, Pending pending) {
+void IaaDevice::start_draining(Pending pending) {
     // Whoever has seen a drain complete may take the records' memory back.
-    Gates gates;
+    Gates under_way;  // advance_command() waits for it
     for (const std::uint32_t wq : pending.wqs) {
-        forget_repeats(wq, pending.pasid, gates);
+        forget_repeats(wq, pending.pasid, under_way);
     }
     pending_ = std::move(pending);
     command_status_ = reg::kCmdStsActive;
-    fence(lock, gates);
     settle_parked();
     advance_command();
 }
@@ -366,6 +365,9 @@ void IaaDevice::advance_command() {
             std::ranges::any_of(queues_[wq].in_flight, covered)) {
             return;
         }
+    }
+    if (repeating_ && covers(*pending_, *repeating_)) {
+        return;
     }
     // What these descriptors had to report belongs to their completion.
     if (!pending_->reports) {

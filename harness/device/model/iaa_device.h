@@ -150,7 +150,7 @@ class IaaDevice final : public Function, public control::ControlTarget {
     [[nodiscard]] reg::CommandError enable_wq(std::uint32_t wq);
     [[nodiscard]] std::vector<std::uint32_t> enabled_wqs() const;
     [[nodiscard]] std::optional<std::uint32_t> completion_vector(const Job& job) const;
-    void start_draining(Lock& lock, Pending pending);
+    void start_draining(Pending pending);
     [[nodiscard]] static bool covers(const Pending& pending, const Job& job);
     /// Ends the faults that a drain ends.
     void settle_parked();

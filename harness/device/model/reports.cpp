@@ -125,6 +125,7 @@ void IaaDevice::late_write(Lock& lock, const LateWrite& write) {
         std::as_bytes(std::span<const CompletionRecord, 1>(&write.record, 1)));
     lock.lock();
     repeating_ = nullptr;
+    advance_command();
     if (!written) {
         if (!write.repeat) {
             uncount_completion(*write.job, write.record);

@@ -253,6 +253,24 @@ TEST_F(FaultsTest, ASecondRecordUnderWayIsWaitedFor) {
     memory().on_write = nullptr;
 }
 
+TEST_F(FaultsTest, ADrainWaitsForASecondRecordUnderWay) {
+    bring_up({{}});
+    once([](FaultActions& actions) { actions.complete_twice = true; });
+    std::atomic<int> writes{0};
+    std::atomic<bool> go{false};
+    memory().on_write = [&](std::uint64_t iova) {
+        if (iova == record_at(0) && ++writes == 2) {
+            EXPECT_TRUE(wait_until([&] { return go.load(); }));
+        }
+    };
+    submit(0, descriptor(0));
+    ASSERT_TRUE(wait_until([&] { return writes == 2; }));
+    start_command(Command::kDrainWq, 1);
+    EXPECT_TRUE(command_active());
+    go = true;
+    EXPECT_TRUE(wait_command());
+}
+
 TEST_F(FaultsTest, TheLateRecordIsCountedWhenItComes) {
     bring_up({{.wq = 0, .size = 16}});
     once([](FaultActions& actions) { actions.late = std::chrono::hours(1); });
