@@ -206,30 +206,34 @@ TEST_P(SocketTest, UnmapUnderLoadIsFencedAndSeenAsAFault) {
     connect();
     bring_up();
     constexpr std::uint64_t kSecond = 0x800000;
-    client_->map_memory(kSecond, 0x20000, GetParam());
-    // The even ones read from what goes away, the odd ones complete there.
-    for (std::uint32_t n = 0; n < 60; ++n) {
-        Descriptor descriptor = crc(n);
-        descriptor.src1_size = 0x10000;
-        if (n % 2 == 0) {
-            descriptor.src1_addr = kSecond;
-        } else {
-            descriptor.completion_addr = kSecond + 0x10000 + n * 64ULL;
+    for (std::uint32_t round = 0; round < 10; ++round) {
+        client_->on_dma = nullptr;
+        client_->map_memory(kSecond, 0x20000, GetParam());
+        std::memset(memory_->bytes().data(), 0, 64 * 64);
+        // The even ones read from what goes away, the odd ones complete there.
+        for (std::uint32_t n = 0; n < 60; ++n) {
+            Descriptor descriptor = crc(n);
+            descriptor.src1_size = 0x10000;
+            if (n % 2 == 0) {
+                descriptor.src1_addr = kSecond;
+            } else {
+                descriptor.completion_addr = kSecond + 0x10000 + n * 64ULL;
+            }
+            submit(descriptor);
         }
-        submit(descriptor);
+        const std::unique_ptr<GuestMemory> second = client_->unmap_memory(kSecond);
+        client_->on_dma = [&](const Reply& dma) {
+            EXPECT_LT(dma.as<std::uint64_t>(), kSecond) << "DMA to what was taken away";
+            return false;
+        };
+        const std::vector<std::byte> before(second->bytes().begin(), second->bytes().end());
+        for (std::uint32_t n = 0; n < 60; n += 2) {
+            ASSERT_TRUE(wait_status(n)) << n;
+            EXPECT_TRUE(status(n) == 1 || status(n) == 3) << int{status(n)};
+        }
+        command(Command::kDrainAll);
+        EXPECT_TRUE(std::ranges::equal(before, second->bytes()));
     }
-    const std::unique_ptr<GuestMemory> second = client_->unmap_memory(kSecond);
-    client_->on_dma = [&](const Reply& dma) {
-        EXPECT_LT(dma.as<std::uint64_t>(), kSecond) << "DMA to what was taken away";
-        return false;
-    };
-    const std::vector<std::byte> before(second->bytes().begin(), second->bytes().end());
-    for (std::uint32_t n = 0; n < 60; n += 2) {
-        ASSERT_TRUE(wait_status(n)) << n;
-        EXPECT_TRUE(status(n) == 1 || status(n) == 3) << int{status(n)};
-    }
-    command(Command::kDrainAll);
-    EXPECT_TRUE(std::ranges::equal(before, second->bytes()));
 }
 
 // A long access to memory that only the client reaches is many messages: the abort does not wait

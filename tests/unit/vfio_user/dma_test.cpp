@@ -593,7 +593,7 @@ TEST_F(ImpatientDmaTest, UnmapLetsAnAccessFinishThatIsAnswered) {
     EXPECT_TRUE(client->serve_dma([&] { return !kept.empty(); }, 5s));
     const vu::DmaUnmap unmap{.argsz = sizeof(unmap), .flags = 0, .address = kBase, .size = kPage};
     const auto id = client->send(Command::kDmaUnmap, vu::bytes_of(unmap));
-    std::this_thread::sleep_for(50ms);
+    EXPECT_FALSE(client->receive(50ms)) << "replied while an access was under way";
     client->on_dma = nullptr;
     client->answer_dma(kept.front());
     EXPECT_EQ(client->wait_reply(id).error(), 0);
