@@ -372,9 +372,7 @@ void IaaDevice::finish(Lock& lock, const JobPtr& job, DmaMemory& memory, const W
         error.record = record;
         report(error);
     }
-    for (unsigned i = 0; i < interrupts; ++i) {
-        send_msix(*work.vector, wq);
-    }
+    send_msix(work.vector, interrupts, wq);
     // A drain that is under way lets nothing come after it.
     if (written && actions.complete_twice && !(pending_ && covers(*pending_, *job))) {
         schedule_late_write(actions.twice_gap, {.job = job,

@@ -204,6 +204,8 @@ class IaaDevice final : public Function, public control::ControlTarget {
     void raise(std::uint32_t cause);
     /// `wq`: whose descriptor asked for it; none: no descriptor did.
     void send_msix(std::uint32_t vector, std::optional<std::uint32_t> wq);
+    /// A completion interrupt, where there is one, so many times.
+    void send_msix(std::optional<std::uint32_t> vector, unsigned times, std::uint32_t wq);
     void report(const ErrorReport& report);
     void report_software_error(const ErrorReport& report);
     void write_event_log(Lock& lock);

@@ -17,6 +17,12 @@ void IaaDevice::send_msix(std::uint32_t vector, std::optional<std::uint32_t> wq)
     host_->trigger_msix(vector);
 }
 
+void IaaDevice::send_msix(std::optional<std::uint32_t> vector, unsigned times, std::uint32_t wq) {
+    for (; vector && times > 0; --times) {
+        send_msix(*vector, wq);
+    }
+}
+
 void IaaDevice::raise(std::uint32_t cause) {
     intcause_ |= cause;
     send_msix(0, std::nullopt);
@@ -136,9 +142,7 @@ void IaaDevice::late_write(Lock& lock, const LateWrite& write) {
         }
         return;
     }
-    for (unsigned i = 0; i < write.interrupts; ++i) {
-        send_msix(*write.vector, wq);
-    }
+    send_msix(write.vector, write.interrupts, wq);
 }
 
 }  // namespace iaa::device
