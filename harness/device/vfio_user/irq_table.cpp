@@ -11,7 +11,7 @@
 namespace iaa::device::vfio_user {
 
 void IrqTable::signal(const UniqueFd& fd) {
-    if (fd) signal_->add_one(fd);
+    if (fd && signal_) signal_->add_one(fd);
 }
 
 void IrqTable::fire(Vector& vector) {
