@@ -2,7 +2,8 @@
 /*
  * The software codec. It reads every DEFLATE stream, with the full window and in
  * one pass, whatever the segments; what it writes keeps to the 4 KB that the
- * device can read. Each CPU has its own workspace, there before it is needed.
+ * device can read. Each CPU has its own workspace, there before it is needed, which
+ * is locked while in use. What would keep it for long gets one of its own.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/percpu.h>
@@ -16,6 +17,8 @@
 #define SOFT_LEVEL	Z_BEST_SPEED
 #define SOFT_MEM_LEVEL	6
 #define SOFT_READ_BITS	15
+/* So many bytes in or out are short enough to be done with the CPU held. */
+#define SOFT_SHORT	(4 * PAGE_SIZE)
 
 /**
  * struct soft - a CPU's workspace
@@ -171,11 +174,53 @@ static int soft_inflate(struct z_stream_s *s, struct cursor src, struct cursor d
 	return -ENOSPC;
 }
 
-static int soft_run(struct cursor src, struct cursor dst, bool compress)
+static size_t workspace_size(bool compress)
 {
-	struct soft *my = raw_cpu_ptr(&soft);
+	return compress ? zlib_deflate_workspacesize(-IAA_WINDOW_BITS, SOFT_MEM_LEVEL) :
+			  zlib_inflate_workspacesize();
+}
+
+static int start_deflate(struct z_stream_s *s)
+{
+	return zlib_deflateInit2(s, SOFT_LEVEL, Z_DEFLATED, -IAA_WINDOW_BITS, SOFT_MEM_LEVEL,
+				 Z_DEFAULT_STRATEGY);
+}
+
+static int start_inflate(struct z_stream_s *s)
+{
+	return zlib_inflateInit2(s, -SOFT_READ_BITS);
+}
+
+static void *alloc_temporary(size_t size, bool may_sleep)
+{
+	return kvmalloc(size, may_sleep ? GFP_KERNEL : GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* With a workspace of its own, and nothing locked. */
+static int soft_run_long(struct cursor src, struct cursor dst, bool compress, void *workspace)
+{
+	struct z_stream_s s = { .workspace = workspace };
+
+	if ((compress ? start_deflate(&s) : start_inflate(&s)) != Z_OK)
+		return -EINVAL;
+	return compress ? soft_deflate(&s, src, dst) : soft_inflate(&s, src, dst);
+}
+
+static int soft_run(struct cursor src, struct cursor dst, bool compress, bool may_sleep)
+{
+	unsigned int most = compress ? src.left : max(src.left, dst.left);
+	void *workspace = NULL;
+	struct soft *my;
 	int rc;
 
+	if (most > SOFT_SHORT)
+		workspace = alloc_temporary(workspace_size(compress), may_sleep);
+	if (workspace) {
+		rc = soft_run_long(src, dst, compress, workspace);
+		kvfree(workspace);
+		return rc;
+	}
+	my = raw_cpu_ptr(&soft);
 	spin_lock_bh(&my->lock);
 	rc = compress ? soft_deflate(&my->deflate, src, dst) : soft_inflate(&my->inflate, src, dst);
 	spin_unlock_bh(&my->lock);
@@ -190,7 +235,7 @@ static int soft_run_copy(struct cursor src, struct cursor dst, bool compress, bo
 	u8 *buf, *piece;
 	int rc;
 
-	buf = may_sleep ? kvmalloc(src.left, GFP_KERNEL) : kmalloc(src.left, GFP_ATOMIC);
+	buf = alloc_temporary(src.left, may_sleep);
 	if (!buf)
 		return -ENOMEM;
 	while ((piece = take(&src, &len))) {
@@ -198,7 +243,7 @@ static int soft_run_copy(struct cursor src, struct cursor dst, bool compress, bo
 		at += len;
 	}
 	copy.virt = buf;
-	rc = soft_run(copy, dst, compress);
+	rc = soft_run(copy, dst, compress, may_sleep);
 	kvfree(buf);
 	return rc;
 }
@@ -215,6 +260,7 @@ int iaa_soft_request(struct acomp_req *req, bool compress)
 {
 	struct cursor src = { .virt = iaa_acomp_src_virt(req), .left = req->slen };
 	struct cursor dst = { .virt = iaa_acomp_dst_virt(req), .left = req->dlen };
+	bool may_sleep = req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP;
 	int rc;
 
 	if (!src.virt)
@@ -223,9 +269,9 @@ int iaa_soft_request(struct acomp_req *req, bool compress)
 		dst.sg = req->dst;
 	iaa_count(compress ? IAA_C_SW_COMP_CALLS : IAA_C_SW_DECOMP_CALLS, 1);
 	if (overlaps(src, dst))
-		rc = soft_run_copy(src, dst, compress, req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP);
+		rc = soft_run_copy(src, dst, compress, may_sleep);
 	else
-		rc = soft_run(src, dst, compress);
+		rc = soft_run(src, dst, compress, may_sleep);
 	if (rc < 0)
 		return rc;
 	req->dlen = rc;
@@ -243,7 +289,7 @@ int iaa_soft_inflate(const void *from, unsigned int slen, void *to, unsigned int
 {
 	struct cursor src = { .virt = from, .left = slen };
 	struct cursor dst = { .virt = to, .left = *dlen };
-	int rc = soft_run(src, dst, false);
+	int rc = soft_run(src, dst, false, true);
 
 	if (rc < 0)
 		return rc;
@@ -268,13 +314,10 @@ static int soft_prepare_cpu(unsigned int cpu)
 	if (my->inflate.workspace)
 		return 0;
 	spin_lock_init(&my->lock);
-	my->deflate.workspace = vzalloc_node(zlib_deflate_workspacesize(-IAA_WINDOW_BITS,
-									SOFT_MEM_LEVEL), node);
-	my->inflate.workspace = vzalloc_node(zlib_inflate_workspacesize(), node);
+	my->deflate.workspace = vzalloc_node(workspace_size(true), node);
+	my->inflate.workspace = vzalloc_node(workspace_size(false), node);
 	if (my->deflate.workspace && my->inflate.workspace &&
-	    zlib_deflateInit2(&my->deflate, SOFT_LEVEL, Z_DEFLATED, -IAA_WINDOW_BITS,
-			      SOFT_MEM_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK &&
-	    zlib_inflateInit2(&my->inflate, -SOFT_READ_BITS) == Z_OK)
+	    start_deflate(&my->deflate) == Z_OK && start_inflate(&my->inflate) == Z_OK)
 		return 0;
 	free_soft(my);
 	return -ENOMEM;
