@@ -40,10 +40,11 @@ static ssize_t sync_mode_show(struct device_driver *drv, char *buf)
 
 static ssize_t sync_mode_store(struct device_driver *drv, const char *buf, size_t count)
 {
-	if (sysfs_streq(buf, "sync"))
+	/* The in-tree driver takes "async" for the same: its own polling, no interrupt. */
+	if (sysfs_streq(buf, "sync") || sysfs_streq(buf, "async"))
 		return count;
-	if (sysfs_streq(buf, "async") || sysfs_streq(buf, "async_irq")) {
-		pr_warn("iaa_crypto: this version completes requests by polling only; sync_mode stays \"sync\"\n");
+	if (sysfs_streq(buf, "async_irq")) {
+		pr_warn("iaa_crypto: requests are completed by polling, not by interrupts: sync_mode stays \"sync\"\n");
 		return -EOPNOTSUPP;
 	}
 	return -EINVAL;
