@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* IAA devices: there from their first bound WQ to their last. */
 #include <linux/dma-mapping.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "iaa.h"
@@ -35,8 +36,11 @@ static struct iaa_device *create(struct idxd_device *idxd)
 struct iaa_device *iaa_device_get(struct idxd_device *idxd)
 {
 	struct iaa_device *dev;
+	unsigned int noio;
 
 	mutex_lock(&iaa_lock);
+	/* Requests may be waiting for whoever takes the lock next. */
+	noio = memalloc_noio_save();
 	list_for_each_entry(dev, &iaa_devices, node)
 		if (dev->idxd == idxd)
 			goto found;
@@ -47,6 +51,7 @@ struct iaa_device *iaa_device_get(struct idxd_device *idxd)
 found:
 	dev->n_wqs++;
 out:
+	memalloc_noio_restore(noio);
 	mutex_unlock(&iaa_lock);
 	return dev;
 }

@@ -6,11 +6,14 @@
 #include <linux/cpuhotplug.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "iaa.h"
 #include "route_map.h"
+
+#define BUILD_AGAIN_MS 1000
 
 /**
  * struct iaa_snapshot - the routes of all CPUs
@@ -28,6 +31,9 @@ static struct iaa_snapshot __rcu *iaa_snapshot;
 /* Whose turn it is, apart for the two: they may alternate, and would take turns with it. */
 static DEFINE_PER_CPU(unsigned int [2], iaa_turn);
 static int iaa_hotplug_state;
+
+static void rebuild_fn(struct work_struct *work);
+static DECLARE_DELAYED_WORK(rebuild_work, rebuild_fn);
 
 /* The package of a node's CPUs, as far as one of them is there to be asked. */
 static int node_package(int node)
@@ -114,22 +120,28 @@ out:
 /**
  * iaa_route_publish() - make routes of what is usable now
  *
- * The caller holds iaa_lock. Without memory there are no routes and software does
- * everything until the next change: an old snapshot might name a WQ that goes away.
+ * The caller holds iaa_lock. Without memory there are no routes, since an old snapshot
+ * might name a WQ that goes away: software does everything until a later try succeeds.
  */
 void iaa_route_publish(void)
 {
 	struct iaa_snapshot *new = NULL, *old;
+	/* Freeing memory may take requests, and these the lock. */
+	unsigned int noio = memalloc_noio_save();
 
 	lockdep_assert_held(&iaa_lock);
 	if (!list_empty(&iaa_wqs)) {
 		new = build();
-		if (!new)
-			pr_err("iaa_crypto: no memory for routes: software serves until WQs change\n");
+		if (!new) {
+			pr_err("iaa_crypto: no memory for routes: software serves until there is\n");
+			mod_delayed_work(iaa_workqueue, &rebuild_work,
+					 msecs_to_jiffies(BUILD_AGAIN_MS));
+		}
 	}
 	old = rcu_replace_pointer(iaa_snapshot, new, lockdep_is_held(&iaa_lock));
 	if (old)
 		kvfree_rcu(old, rcu);
+	memalloc_noio_restore(noio);
 }
 
 /**
@@ -189,12 +201,10 @@ static void rebuild_fn(struct work_struct *work)
 	mutex_unlock(&iaa_lock);
 }
 
-static DECLARE_WORK(rebuild_work, rebuild_fn);
-
 /* Where CPUs are is known in full only once they are online. */
 static int cpu_changed(unsigned int cpu)
 {
-	queue_work(iaa_workqueue, &rebuild_work);
+	mod_delayed_work(iaa_workqueue, &rebuild_work, 0);
 	return 0;
 }
 
@@ -215,5 +225,5 @@ int iaa_route_init(void)
 void iaa_route_exit(void)
 {
 	cpuhp_remove_state_nocalls(iaa_hotplug_state);
-	cancel_work_sync(&rebuild_work);
+	cancel_delayed_work_sync(&rebuild_work);
 }
