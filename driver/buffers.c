@@ -27,7 +27,6 @@ static void free_large(struct iaa_device *dev, struct iaa_large *large)
 {
 	free_buffer(dev, &large->src, IAA_LARGE);
 	free_buffer(dev, &large->dst, IAA_LARGE);
-	kfree(large);
 }
 
 /**
@@ -39,20 +38,13 @@ static void free_large(struct iaa_device *dev, struct iaa_large *large)
 void iaa_buffers_alloc_large(struct iaa_device *dev)
 {
 	struct iaa_large *large;
-	unsigned int i;
 
-	spin_lock_init(&dev->large_lock);
-	INIT_LIST_HEAD(&dev->large);
-	for (i = 0; i < IAA_LARGE_COUNT; i++) {
-		large = kzalloc(sizeof(*large), GFP_KERNEL);
-		if (!large)
-			return;
+	for (large = dev->large; dev->n_large < IAA_LARGE_COUNT; large++, dev->n_large++) {
 		if (alloc_buffer(dev, &large->src, IAA_LARGE) ||
 		    alloc_buffer(dev, &large->dst, IAA_LARGE)) {
 			free_large(dev, large);
 			return;
 		}
-		list_add(&large->node, &dev->large);
 	}
 }
 
@@ -62,10 +54,8 @@ void iaa_buffers_alloc_large(struct iaa_device *dev)
  */
 void iaa_buffers_free_large(struct iaa_device *dev)
 {
-	struct iaa_large *large, *next;
-
-	list_for_each_entry_safe(large, next, &dev->large, node)
-		free_large(dev, large);
+	while (dev->n_large)
+		free_large(dev, &dev->large[--dev->n_large]);
 }
 
 /**
@@ -105,15 +95,16 @@ void iaa_buffers_free(struct iaa_wq *iwq)
 	iwq->n_slots = 0;
 }
 
+/* Each CPU begins at another pair, so that they meet only where there are too few. */
 static struct iaa_large *borrow(struct iaa_device *dev, struct iaa_slot *slot)
 {
-	if (slot->large)
-		return slot->large;
-	spin_lock_bh(&dev->large_lock);
-	slot->large = list_first_entry_or_null(&dev->large, struct iaa_large, node);
-	if (slot->large)
-		list_del(&slot->large->node);
-	spin_unlock_bh(&dev->large_lock);
+	unsigned int first = raw_smp_processor_id(), i, k;
+
+	for (i = 0; !slot->large && i < dev->n_large; i++) {
+		k = (first + i) % dev->n_large;
+		if (!test_bit(k, &dev->large_busy) && !test_and_set_bit_lock(k, &dev->large_busy))
+			slot->large = &dev->large[k];
+	}
 	return slot->large;
 }
 
@@ -128,13 +119,30 @@ static void use_buffer(struct iaa_side *side, const struct iaa_buffer *buf, u32 
 static int use_place(struct iaa_wq *iwq, struct iaa_side *side, struct scatterlist *sg, u32 len,
 		     enum dma_data_direction dir)
 {
-	side->dma = dma_map_page(iwq->dev->dev, sg_page(sg), sg->offset, len, dir);
+	/* Where it cannot be mapped, software serves: no reason to write into the log. */
+	side->dma = dma_map_page_attrs(iwq->dev->dev, sg_page(sg), sg->offset, len, dir,
+				       DMA_ATTR_NO_WARN);
 	if (dma_mapping_error(iwq->dev->dev, side->dma))
 		return -EIO;
 	side->kind = IAA_IN_PLACE;
 	side->len = len;
 	side->dir = dir;
+	side->attrs = 0;
 	return 0;
+}
+
+/*
+ * Verification names the source as its destination, so that the device must have the
+ * right to write there. It does not: nothing is to be copied back at the end.
+ */
+static int use_source(struct iaa_wq *iwq, struct iaa_side *side, struct scatterlist *sg, u32 len,
+		      bool verify)
+{
+	int rc = use_place(iwq, side, sg, len, verify ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE);
+
+	if (verify)
+		side->attrs = DMA_ATTR_SKIP_CPU_SYNC;
+	return rc;
 }
 
 static bool in_one_piece(struct scatterlist *sg, u32 len)
@@ -175,8 +183,8 @@ static void copy_in(void *to, struct scatterlist *sg, u32 len)
  *
  * The device may get less room than the request has.
  *
- * Return: 0, -ENOBUFS where there is no buffer to gather in, -EIO where mapping
- * failed. Nothing is attached then.
+ * Return: 0, -ENOBUFS where there is no buffer to gather in, -EFBIG where it would
+ * not hold the source, -EIO where mapping failed. Nothing is attached then.
  */
 int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
 		       bool compress, bool verify)
@@ -184,7 +192,7 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	struct scatterlist *src = req->src, *dst = req->dst;
 	u32 src_len = req->slen, dst_len = min(req->dlen, iwq->max_len);
 	bool src_here, dst_here;
-	int rc = -ENOBUFS;
+	int rc;
 
 	if (compress && src_len <= IAA_SMALL)
 		dst_len = min_t(u32, dst_len, IAA_SMALL_OUT);
@@ -197,10 +205,11 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	if (dst_here && overlaps(src, src_len, dst, dst_len))
 		dst_here = false;
 
+	rc = src_len > IAA_LARGE ? -EFBIG : -ENOBUFS;
 	if (src_len <= IAA_SMALL)
 		use_buffer(&slot->src, &slot->small_src, src_len);
 	else if (src_here)
-		rc = use_place(iwq, &slot->src, src, src_len, DMA_TO_DEVICE);
+		rc = use_source(iwq, &slot->src, src, src_len, verify);
 	else if (src_len <= IAA_LARGE && borrow(iwq->dev, slot))
 		use_buffer(&slot->src, &slot->large->src, src_len);
 	if (slot->src.kind == IAA_IN_NONE)
@@ -228,7 +237,7 @@ err:
 static void detach_side(struct iaa_wq *iwq, struct iaa_side *side)
 {
 	if (side->kind == IAA_IN_PLACE)
-		dma_unmap_page(iwq->dev->dev, side->dma, side->len, side->dir);
+		dma_unmap_page_attrs(iwq->dev->dev, side->dma, side->len, side->dir, side->attrs);
 	side->kind = IAA_IN_NONE;
 }
 
@@ -244,9 +253,7 @@ void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot)
 	detach_side(iwq, &slot->src);
 	detach_side(iwq, &slot->dst);
 	if (slot->large) {
-		spin_lock_bh(&dev->large_lock);
-		list_add(&slot->large->node, &dev->large);
-		spin_unlock_bh(&dev->large_lock);
+		clear_bit_unlock(slot->large - dev->large, &dev->large_busy);
 		slot->large = NULL;
 	}
 }

@@ -2,12 +2,13 @@
 /*
  * WQs whose device did not answer in time. A descriptor without an answer still
  * belongs to the device, and so does the memory it names. Such a WQ is taken out
- * of use; what it owes is watched for. When all of it has arrived, and the device
- * passes its check again, the WQ is used again. When it has not, and a request
- * waits with memory that is not the driver's, the WQ is unbound, which resets it.
+ * of use; what it owes is watched for. What has not arrived after a while never
+ * will: the WQ is reset, which takes the memory back and ends the requests that wait
+ * for it. When nothing is owed any more, and the device passes its check again, the
+ * WQ is used again.
  */
 #include <linux/jiffies.h>
-#include <linux/slab.h>
+#include <linux/sched/mm.h>
 
 #include "iaa.h"
 
@@ -15,6 +16,8 @@
 #define LOOK_SELDOM_MS	1000
 #define GIVE_UP_MS	5000
 #define MAX_COMEBACKS	5
+/* What has served for so long is not held against a WQ any more. */
+#define FORGIVE_MS	60000
 
 /* Finishes a request whose descriptor the device has done with. */
 static void finish_slot(struct iaa_wq *iwq, struct iaa_slot *slot)
@@ -27,7 +30,7 @@ static void finish_slot(struct iaa_wq *iwq, struct iaa_slot *slot)
 	iaa_buffers_detach(iwq, slot);
 	if (!req)
 		return;
-	rc = iaa_soft_request(req, compress);
+	rc = iaa_request_end(req, iaa_soft_request(req, compress));
 	local_bh_disable();
 	acomp_request_complete(req, rc);
 	local_bh_enable();
@@ -44,8 +47,7 @@ void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot)
 {
 	if (!test_and_set_bit(0, &iwq->failed))
 		dev_err(idxd_wq_dev(iwq->wq),
-			"no answer in %u ms, taken out of use; see iaa-crypto.rst, \"A WQ is taken out of use\"\n",
-			iaa_timeout_ms);
+			"no answer in time, taken out of use; see iaa-crypto.rst, \"A WQ is taken out of use\"\n");
 	spin_lock_bh(&iwq->lost_lock);
 	list_add_tail(&slot->lost, &iwq->lost);
 	if (!iwq->closing)
@@ -67,22 +69,19 @@ void iaa_wq_finish_lost(struct iaa_wq *iwq)
 	}
 }
 
-/* Takes in late answers. Returns how many are owed; *waiting: requests wait. */
-static unsigned int collect_late(struct iaa_wq *iwq, bool *waiting)
+/* Takes in late answers, or, from a device that writes no more, all. Returns how many are owed. */
+static unsigned int collect_late(struct iaa_wq *iwq, bool all)
 {
 	struct iaa_slot *slot, *next;
 	unsigned int owed = 0;
 	LIST_HEAD(late);
 
-	*waiting = false;
 	spin_lock_bh(&iwq->lost_lock);
 	list_for_each_entry_safe(slot, next, &iwq->lost, lost) {
-		if (idxd_desc_iax_completion(slot->desc)->status) {
+		if (all || idxd_desc_iax_completion(slot->desc)->status)
 			list_move_tail(&slot->lost, &late);
-			continue;
-		}
-		owed++;
-		*waiting |= !!slot->req;
+		else
+			owed++;
 	}
 	spin_unlock_bh(&iwq->lost_lock);
 
@@ -94,44 +93,6 @@ static unsigned int collect_late(struct iaa_wq *iwq, bool *waiting)
 	return owed;
 }
 
-/**
- * struct iaa_unbind - a WQ that is to be unbound
- * @work: does it
- * @dev: the WQ's device
- * @iwq: what it was bound as; compared only, since it may be gone
- */
-struct iaa_unbind {
-	struct work_struct work;
-	struct device *dev;
-	const struct iaa_wq *iwq;
-};
-
-static void unbind_fn(struct work_struct *work)
-{
-	struct iaa_unbind *unbind = container_of(work, struct iaa_unbind, work);
-
-	/* Not if somebody was faster, and bound it anew or to another driver. */
-	if (unbind->dev->driver == &iaa_driver.drv && dev_get_drvdata(unbind->dev) == unbind->iwq)
-		device_release_driver(unbind->dev);
-	put_device(unbind->dev);
-	kfree(unbind);
-}
-
-/* Unbinding waits for the WQ's own work, so it is done from another one. */
-static bool start_unbind(struct iaa_wq *iwq)
-{
-	struct iaa_unbind *unbind;
-
-	unbind = kmalloc(sizeof(*unbind), GFP_KERNEL);
-	if (!unbind)
-		return false;
-	INIT_WORK(&unbind->work, unbind_fn);
-	unbind->dev = get_device(idxd_wq_dev(iwq->wq));
-	unbind->iwq = iwq;
-	queue_work(iaa_workqueue, &unbind->work);
-	return true;
-}
-
 static void look_again(struct iaa_wq *iwq, unsigned int ms)
 {
 	spin_lock_bh(&iwq->lost_lock);
@@ -140,17 +101,95 @@ static void look_again(struct iaa_wq *iwq, unsigned int ms)
 	spin_unlock_bh(&iwq->lost_lock);
 }
 
-/* In or out of the routes; not once the WQ is on its way out for good. */
-static void set_usable(struct iaa_wq *iwq, bool usable)
+static void take_out(struct iaa_wq *iwq)
 {
 	mutex_lock(&iaa_lock);
-	if (!iwq->closing && iwq->usable != usable) {
-		iwq->usable = usable;
-		if (!usable)
-			iwq->failed_at = jiffies;
+	if (!iwq->closing && iwq->usable) {
+		iwq->usable = false;
+		iwq->failed_at = jiffies;
+		if (time_after(jiffies, iwq->back_at + msecs_to_jiffies(FORGIVE_MS)))
+			iwq->comebacks = 0;
 		iaa_route_publish();
 	}
 	mutex_unlock(&iaa_lock);
+}
+
+static void put_back(struct iaa_wq *iwq)
+{
+	clear_bit(0, &iwq->failed);
+	mutex_lock(&iaa_lock);
+	/* Not once the WQ is on its way out for good. */
+	if (!iwq->closing) {
+		iwq->usable = true;
+		iwq->back_at = jiffies;
+		iaa_route_publish();
+		dev_info(idxd_wq_dev(iwq->wq), "answers again and is used again\n");
+	}
+	mutex_unlock(&iaa_lock);
+}
+
+static void give_up(struct iaa_wq *iwq)
+{
+	struct device *dev = idxd_wq_dev(iwq->wq);
+	bool first = iwq->enabled;
+	int rc;
+
+	if (first)
+		dev_err(dev, "still no answer: is reset\n");
+	rc = iaa_wq_reset(iwq);
+	if (rc && first)
+		dev_err(dev, "cannot be enabled after its reset: %d; that is tried again\n", rc);
+	look_again(iwq, rc ? LOOK_SELDOM_MS : 0);
+}
+
+static void try_again(struct iaa_wq *iwq)
+{
+	struct device *dev = idxd_wq_dev(iwq->wq);
+	int rc;
+
+	if (iwq->comebacks == MAX_COMEBACKS) {
+		dev_err(dev, "stays out of use: it was tried again %u times\n", iwq->comebacks);
+		return;
+	}
+	rc = iaa_selfcheck(iwq);
+	if (rc != -EAGAIN)
+		iwq->comebacks++;
+	switch (rc) {
+	case 0:
+		put_back(iwq);
+		break;
+	case -EILSEQ:
+		dev_err(dev, "stays out of use: it answers, and wrongly\n");
+		break;
+	case -ETIMEDOUT:
+		iwq->failed_at = jiffies;
+		look_again(iwq, LOOK_AGAIN_MS);
+		break;
+	default:
+		look_again(iwq, LOOK_SELDOM_MS);
+	}
+}
+
+static void look_after(struct iaa_wq *iwq)
+{
+	unsigned int owed = 0;
+
+	/* First of all, and before anything that may wait: requests may wait for this. */
+	if (iwq->enabled)
+		owed = collect_late(iwq, idxd_device_state(iwq->dev->idxd) == IDXD_DEV_HALTED);
+	if (owed)
+		set_bit(0, &iwq->failed);
+	else if (!test_bit(0, &iwq->failed))
+		return;	/* the last of several, and all is well again */
+	take_out(iwq);
+	if (!iwq->enabled)
+		give_up(iwq);
+	else if (!owed)
+		try_again(iwq);
+	else if (time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS)))
+		look_again(iwq, LOOK_AGAIN_MS);
+	else
+		give_up(iwq);
 }
 
 /**
@@ -159,37 +198,9 @@ static void set_usable(struct iaa_wq *iwq, bool usable)
  */
 void iaa_wq_health(struct work_struct *work)
 {
-	struct iaa_wq *iwq = container_of(to_delayed_work(work), struct iaa_wq, health);
-	struct device *dev = idxd_wq_dev(iwq->wq);
-	bool waiting;
-	int rc;
+	/* Memory may be what the requests that wait are to free. */
+	unsigned int noio = memalloc_noio_save();
 
-	set_usable(iwq, false);
-	if (collect_late(iwq, &waiting)) {
-		if (time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS)))
-			look_again(iwq, LOOK_AGAIN_MS);
-		else if (waiting && start_unbind(iwq))
-			dev_err(dev, "still no answer: unbound, so that requests can end\n");
-		else
-			look_again(iwq, LOOK_SELDOM_MS);
-		return;
-	}
-	if (iwq->comebacks == MAX_COMEBACKS) {
-		dev_err(dev, "stays out of use: it was tried again %u times\n", iwq->comebacks);
-		return;
-	}
-	iwq->comebacks++;
-	rc = iaa_selfcheck(iwq);
-	if (rc == -ETIMEDOUT) {
-		iwq->failed_at = jiffies;
-		look_again(iwq, LOOK_AGAIN_MS);
-		return;
-	}
-	if (rc) {
-		dev_err(dev, "stays out of use: it answers, but fails its check: %d\n", rc);
-		return;
-	}
-	clear_bit(0, &iwq->failed);
-	set_usable(iwq, true);
-	dev_info(dev, "answers again and is used again\n");
+	look_after(container_of(to_delayed_work(work), struct iaa_wq, health));
+	memalloc_noio_restore(noio);
 }

@@ -25,32 +25,10 @@
 #define IAA_LARGE		(32 * PAGE_SIZE)
 /* Pairs of large buffers a device has. */
 #define IAA_LARGE_COUNT		4
+/* Operations that a device may tell of, as bits. */
+#define IAA_OPCAP_BITS		256
 
 struct iaa_wq;
-
-/**
- * struct iaa_device - an IAA device, there while it has bound WQs
- * @node: entry in iaa_devices
- * @idxd: idxd's object
- * @dev: the PCI function, for DMA
- * @aecs: the tables of the compression mode, in coherent memory
- * @aecs_dma: their DMA address
- * @large_lock: guards @large
- * @large: free pairs of large buffers
- * @n_wqs: WQs bound
- * @id: number in the device's name
- */
-struct iaa_device {
-	struct list_head node;
-	struct idxd_device *idxd;
-	struct device *dev;
-	struct iaa_aecs_comp *aecs;
-	dma_addr_t aecs_dma;
-	spinlock_t large_lock;	/* guards large */
-	struct list_head large;
-	unsigned int n_wqs;
-	int id;
-};
 
 /**
  * struct iaa_buffer - memory of the driver that the device may use at any time
@@ -64,14 +42,38 @@ struct iaa_buffer {
 
 /**
  * struct iaa_large - a pair of large buffers
- * @node: entry in the device's list of free ones
  * @src: for input
  * @dst: for output
  */
 struct iaa_large {
-	struct list_head node;
 	struct iaa_buffer src;
 	struct iaa_buffer dst;
+};
+
+/**
+ * struct iaa_device - an IAA device, there while it has bound WQs
+ * @node: entry in iaa_devices
+ * @idxd: idxd's object
+ * @dev: the PCI function, for DMA
+ * @aecs: the tables of the compression mode, in coherent memory
+ * @aecs_dma: their DMA address
+ * @large: pairs of large buffers
+ * @n_large: how many there are
+ * @large_busy: a bit for each that is borrowed
+ * @n_wqs: WQs bound
+ * @id: number in the device's name
+ */
+struct iaa_device {
+	struct list_head node;
+	struct idxd_device *idxd;
+	struct device *dev;
+	struct iaa_aecs_comp *aecs;
+	dma_addr_t aecs_dma;
+	struct iaa_large large[IAA_LARGE_COUNT];
+	unsigned int n_large;
+	unsigned long large_busy;
+	unsigned int n_wqs;
+	int id;
 };
 
 /**
@@ -93,6 +95,7 @@ enum iaa_place_kind {
  * @dma: its DMA address
  * @len: bytes
  * @dir: DMA direction of the mapping, for IAA_IN_PLACE
+ * @attrs: DMA attributes for its end
  */
 struct iaa_side {
 	enum iaa_place_kind kind;
@@ -100,6 +103,7 @@ struct iaa_side {
 	dma_addr_t dma;
 	u32 len;
 	enum dma_data_direction dir;
+	unsigned long attrs;
 };
 
 /**
@@ -130,11 +134,35 @@ struct iaa_slot {
 };
 
 /**
+ * struct iaa_config - what idxd forgets of a WQ when it disables it
+ * @name: as the administrator named it
+ * @flags: dedicated, block on fault and the like
+ * @threshold: of a shared WQ
+ * @priority: among the WQs of its group
+ * @enqcmds_retries: of a shared WQ
+ * @max_xfer_bytes: transfer limit
+ * @max_batch_size: batch limit
+ * @opcap: operations that it allows
+ */
+struct iaa_config {
+	char *name;
+	unsigned long flags;
+	u32 threshold;
+	u32 priority;
+	unsigned int enqcmds_retries;
+	u64 max_xfer_bytes;
+	u32 max_batch_size;
+	unsigned long opcap[IAA_OPCAP_BITS / BITS_PER_LONG];
+};
+
+/**
  * struct iaa_wq - a bound WQ
  * @node: entry in iaa_wqs
  * @wq: idxd's object
  * @dev: its device
- * @ref: requests that use it; killed when it is unbound
+ * @config: its configuration
+ * @enabled: idxd has it enabled; under idxd's wq_lock
+ * @ref: requests that use it; killed when it is reset or unbound
  * @drained: @ref has come to nothing
  * @slots: one for each descriptor
  * @n_slots: how many
@@ -142,8 +170,9 @@ struct iaa_slot {
  * @index: its index in the snapshot being built
  * @usable: to be routed to; under iaa_lock
  * @failed: a descriptor was not answered in time
- * @comebacks: times that it was tried again after that
  * @failed_at: when, in jiffies
+ * @comebacks: times that it was tried again since it last served for long
+ * @back_at: when it was last put into use, in jiffies
  * @lost_lock: guards @lost and @closing
  * @lost: slots whose descriptors were not answered in time
  * @closing: it is being unbound: nobody starts @health any more
@@ -154,6 +183,8 @@ struct iaa_wq {
 	struct list_head node;
 	struct idxd_wq *wq;
 	struct iaa_device *dev;
+	struct iaa_config config;
+	bool enabled;
 	struct percpu_ref ref;
 	struct completion drained;
 	struct iaa_slot *slots;
@@ -162,8 +193,9 @@ struct iaa_wq {
 	u16 index;
 	bool usable;
 	unsigned long failed;
-	unsigned int comebacks;
 	unsigned long failed_at;
+	unsigned int comebacks;
+	unsigned long back_at;
 	spinlock_t lost_lock;	/* guards lost and closing */
 	struct list_head lost;
 	bool closing;
@@ -171,7 +203,7 @@ struct iaa_wq {
 	struct iaa_wq_stats __percpu *stats;
 };
 
-/* Guards the lists of devices and WQs, the routes, and the algorithms' lives. */
+/* Guards the lists of devices and WQs, and the routes. */
 extern struct mutex iaa_lock;
 extern struct list_head iaa_devices;
 extern struct list_head iaa_wqs;
@@ -190,6 +222,11 @@ void iaa_device_put(struct iaa_device *dev);
 
 /* wq.c */
 extern struct idxd_device_driver iaa_driver;
+int iaa_wq_reset(struct iaa_wq *iwq);
+
+/* config.c */
+int iaa_config_save(struct iaa_config *config, struct idxd_wq *wq);
+void iaa_config_restore(const struct iaa_config *config, struct idxd_wq *wq);
 
 /* health.c */
 void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot);
@@ -215,6 +252,7 @@ void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len)
 
 /* request.c */
 int iaa_request_check(struct acomp_req *req);
+int iaa_request_end(struct acomp_req *req, int rc);
 int iaa_request(struct acomp_req *req, bool compress);
 int iaa_run(struct iaa_wq *iwq, struct idxd_desc *desc, bool may_sleep);
 
@@ -228,7 +266,7 @@ int iaa_soft_request(struct acomp_req *req, bool compress);
 int iaa_soft_inflate(const void *src, unsigned int slen, void *dst, unsigned int *dlen);
 
 /* alg.c */
+void iaa_algs_register(void);
 void iaa_algs_exit(void);
-void iaa_algs_update(void);
 
 #endif /* IAA_H */

@@ -27,7 +27,8 @@ static const struct kernel_param_ops timeout_ops = {
 };
 
 module_param_cb(timeout_ms, &timeout_ops, &iaa_timeout_ms, 0644);
-MODULE_PARM_DESC(timeout_ms, "milliseconds a device may take to answer (1 to 60000, default 1000)");
+MODULE_PARM_DESC(timeout_ms,
+		 "milliseconds a device may take to answer (1 to 60000, default 1000; 5000 at most where the caller cannot sleep)");
 
 static int __init iaa_init(void)
 {

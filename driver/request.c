@@ -11,6 +11,8 @@
 #define MAX_PAUSE	64
 /* From here on, a caller that may sleep does. */
 #define SPIN_NS		(50 * NSEC_PER_USEC)
+/* One that may not holds its CPU all the time, and gets no more of it, whatever the limit. */
+#define SPIN_MAX_MS	5000
 
 static bool answered(struct iax_completion_record *comp)
 {
@@ -19,6 +21,13 @@ static bool answered(struct iax_completion_record *comp)
 	/* The device writes the status last. */
 	dma_rmb();
 	return true;
+}
+
+static u64 time_limit(bool may_sleep)
+{
+	unsigned int ms = READ_ONCE(iaa_timeout_ms);
+
+	return (u64)(may_sleep ? ms : min(ms, SPIN_MAX_MS)) * NSEC_PER_MSEC;
 }
 
 static bool wait_answer(struct iax_completion_record *comp, bool may_sleep)
@@ -43,7 +52,7 @@ static bool wait_answer(struct iax_completion_record *comp, bool may_sleep)
 		}
 		if (answered(comp))
 			return true;
-	} while (now - start < (u64)READ_ONCE(iaa_timeout_ms) * NSEC_PER_MSEC);
+	} while (now - start < time_limit(may_sleep));
 	return false;
 }
 
@@ -62,6 +71,9 @@ int iaa_run(struct iaa_wq *iwq, struct idxd_desc *desc, bool may_sleep)
 	struct iax_completion_record *comp = idxd_desc_iax_completion(desc);
 	int rc;
 
+	/* idxd has stopped the WQ for a while, and would have us sleep until it goes on. */
+	if (percpu_ref_is_dying(idxd_wq_wq_active(iwq->wq)))
+		return -EBUSY;
 	comp->status = 0;
 	rc = idxd_submit_desc(iwq->wq, desc);
 	if (rc)
@@ -93,6 +105,20 @@ int iaa_request_check(struct acomp_req *req)
 	if (!iaa_acomp_dst_virt(req) && !list_holds(req->dst, req->dlen))
 		return -EINVAL;
 	return 0;
+}
+
+/**
+ * iaa_request_end() - what is left to do for a request that has been dealt with
+ * @req: the request
+ * @rc: how that ended
+ *
+ * Return: @rc.
+ */
+int iaa_request_end(struct acomp_req *req, int rc)
+{
+	if (rc && rc != -EINPROGRESS)
+		iaa_acomp_free_dst(req);
+	return rc;
 }
 
 static void release(struct iaa_wq *iwq, struct iaa_slot *slot)
@@ -235,16 +261,20 @@ static int timed_out(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req
 	return wait ? -EINPROGRESS : in_software(req, compress, IAA_R_TIMEOUT);
 }
 
-/**
- * iaa_request() - compress or decompress, with a device where that is possible
- * @req: the request
- * @compress: what it asks for
- *
- * Return: 0 with the destination length set; -ENOSPC when the output does not fit;
- * -EINVAL when the request or the stream is wrong; -EINPROGRESS when the request
- * completes later.
- */
-int iaa_request(struct acomp_req *req, bool compress)
+/* Why software serves where iaa_buffers_attach() has failed. */
+static enum iaa_reason unattached(int rc)
+{
+	switch (rc) {
+	case -EIO:
+		return IAA_R_MAP;
+	case -EFBIG:
+		return IAA_R_TOO_LARGE;
+	default:
+		return IAA_R_NO_BUFFER;
+	}
+}
+
+static int serve(struct acomp_req *req, bool compress)
 {
 	bool check = compress && iaa_verify_enabled();
 	enum iaa_reason reason;
@@ -252,10 +282,6 @@ int iaa_request(struct acomp_req *req, bool compress)
 	struct iaa_slot *slot;
 	struct iaa_wq *iwq;
 	int rc;
-
-	rc = iaa_request_check(req);
-	if (rc)
-		return rc;
 
 	iwq = iaa_route_get(compress, req->slen, &desc, &reason);
 	if (!iwq)
@@ -266,7 +292,7 @@ int iaa_request(struct acomp_req *req, bool compress)
 	rc = iaa_buffers_attach(iwq, slot, req, compress, check);
 	if (rc) {
 		release(iwq, slot);
-		return in_software(req, compress, rc == -EIO ? IAA_R_MAP : IAA_R_NO_BUFFER);
+		return in_software(req, compress, unattached(rc));
 	}
 
 	rc = operate(iwq, slot, req, compress, check, &reason);
@@ -287,4 +313,20 @@ int iaa_request(struct acomp_req *req, bool compress)
 		return rc;
 	req->dlen = rc;
 	return 0;
+}
+
+/**
+ * iaa_request() - compress or decompress, with a device where that is possible
+ * @req: the request
+ * @compress: what it asks for
+ *
+ * Return: 0 with the destination length set; -ENOSPC when the output does not fit;
+ * -EINVAL when the request or the stream is wrong; -EINPROGRESS when the request
+ * completes later.
+ */
+int iaa_request(struct acomp_req *req, bool compress)
+{
+	int rc = iaa_request_check(req);
+
+	return iaa_request_end(req, rc ? rc : serve(req, compress));
 }

@@ -10,6 +10,14 @@ static const u8 plain[] = "known answer, known answer, known answer: 0123456789 
 #define PLAIN_LEN (sizeof(plain) - 1)
 #define PLAIN_CRC 0xca21512d
 
+/* Whether the device was asked at all, and whether it answered: see iaa_selfcheck(). */
+static int ask(struct iaa_wq *iwq, struct idxd_desc *desc)
+{
+	int rc = iaa_run(iwq, desc, true);
+
+	return rc && rc != -ETIMEDOUT ? -EAGAIN : rc;
+}
+
 /* Two blocks, so that a device that stops at the first one's end is found out. */
 static const u8 stream[] = {
 	0xca, 0xce, 0xcb, 0x2f, 0xcf, 0x53, 0x48, 0xcc, 0x2b, 0x2e, 0x4f, 0x2d,
@@ -18,16 +26,16 @@ static const u8 stream[] = {
 	0xf0, 0x1f, 0x00,
 };
 
-static bool fine(struct iaa_wq *iwq, const char *what, struct idxd_desc *desc)
+static int judge(struct iaa_wq *iwq, const char *what, struct idxd_desc *desc)
 {
 	struct iax_completion_record *comp = idxd_desc_iax_completion(desc);
 
 	if (comp->status == IAA_STATUS_SUCCESS && comp->crc == PLAIN_CRC)
-		return true;
+		return 0;
 	dev_err(idxd_wq_dev(iwq->wq),
 		"known-answer %s: status %#x, error code %#x, CRC %#x (expected 0x1, 0, %#x)\n",
 		what, comp->status, comp->error_code, comp->crc, PLAIN_CRC);
-	return false;
+	return comp->status == IAA_STATUS_SUCCESS ? -EILSEQ : -EIO;
 }
 
 static int check_decompress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_job *job)
@@ -39,11 +47,9 @@ static int check_decompress(struct iaa_wq *iwq, struct iaa_slot *slot, struct ia
 	memset(slot->small_dst.va, 0xa5, job->dst_len);
 	job->src_len = sizeof(stream);
 	iaa_hw_decompress(idxd_desc_iax_hw(desc), job);
-	rc = iaa_run(iwq, desc, true);
+	rc = ask(iwq, desc) ?: judge(iwq, "decompression", desc);
 	if (rc)
 		return rc;
-	if (!fine(iwq, "decompression", desc))
-		return -EIO;
 	if (idxd_desc_iax_completion(desc)->output_size == PLAIN_LEN &&
 	    !memcmp(slot->small_dst.va, plain, PLAIN_LEN))
 		return 0;
@@ -63,11 +69,9 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
 	memset(slot->small_dst.va, 0xa5, job->dst_len);
 	job->src_len = PLAIN_LEN;
 	iaa_hw_compress(idxd_desc_iax_hw(desc), job);
-	rc = iaa_run(iwq, desc, true);
+	rc = ask(iwq, desc) ?: judge(iwq, "compression", desc);
 	if (rc)
 		return rc;
-	if (!fine(iwq, "compression", desc))
-		return -EIO;
 	out_len = idxd_desc_iax_completion(desc)->output_size;
 	if (out_len > job->dst_len ||
 	    iaa_soft_inflate(slot->small_dst.va, out_len, back, &back_len) ||
@@ -77,10 +81,7 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
 	}
 
 	iaa_hw_verify(idxd_desc_iax_hw(desc), job, out_len);
-	rc = iaa_run(iwq, desc, true);
-	if (rc)
-		return rc;
-	return fine(iwq, "verification", desc) ? 0 : -EIO;
+	return ask(iwq, desc) ?: judge(iwq, "verification", desc);
 }
 
 /**
@@ -88,7 +89,8 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
  * @iwq: the WQ, which no request uses
  *
  * Return: 0; -ETIMEDOUT when the device does not answer, which makes the descriptor a
- * lost one; another error when an answer is wrong.
+ * lost one; -EAGAIN when it could not be asked; -EIO when it answers with an error;
+ * -EILSEQ when it says that all is well, and the answer is wrong.
  */
 int iaa_selfcheck(struct iaa_wq *iwq)
 {
@@ -99,7 +101,7 @@ int iaa_selfcheck(struct iaa_wq *iwq)
 
 	desc = idxd_alloc_desc(iwq->wq, IDXD_OP_NONBLOCK);
 	if (IS_ERR(desc))
-		return PTR_ERR(desc);
+		return -EAGAIN;
 	slot = &iwq->slots[idxd_desc_id(desc)];
 	slot->desc = desc;
 	job.src = slot->small_src.dma;

@@ -21,6 +21,7 @@ static void iaa_wq_free(struct iaa_wq *iwq)
 	iaa_buffers_free(iwq);
 	percpu_ref_exit(&iwq->ref);
 	free_percpu(iwq->stats);
+	kfree(iwq->config.name);
 	if (iwq->dev)
 		iaa_device_put(iwq->dev);
 	kfree(iwq);
@@ -35,7 +36,10 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	if (!iwq)
 		return ERR_PTR(-ENOMEM);
 	iwq->wq = wq;
-	iwq->max_len = min_t(u64, idxd_wq_max_xfer_bytes(wq), INT_MAX);
+	iwq->enabled = true;
+	iwq->back_at = jiffies;
+	iwq->max_len = min3(idxd_wq_max_xfer_bytes(wq), (u64)INT_MAX,
+			    (u64)dma_max_mapping_size(&idxd_device_pdev(idxd_wq_idxd(wq))->dev));
 	init_completion(&iwq->drained);
 	spin_lock_init(&iwq->lost_lock);
 	INIT_LIST_HEAD(&iwq->lost);
@@ -43,11 +47,14 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	iwq->stats = alloc_percpu(struct iaa_wq_stats);
 	if (!iwq->stats)
 		goto err;
-	rc = percpu_ref_init(&iwq->ref, iaa_wq_released, 0, GFP_KERNEL);
+	rc = percpu_ref_init(&iwq->ref, iaa_wq_released, PERCPU_REF_ALLOW_REINIT, GFP_KERNEL);
 	if (rc) {
 		free_percpu(iwq->stats);
 		goto err;
 	}
+	rc = iaa_config_save(&iwq->config, wq);
+	if (rc)
+		goto err_ref;
 	rc = -ENOMEM;
 	iwq->dev = iaa_device_get(idxd_wq_idxd(wq));
 	if (!iwq->dev)
@@ -104,6 +111,7 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 	rc = iaa_selfcheck(iwq);
 	if (rc) {
 		dev_err(dev, "the device fails its known-answer check (%d) and is not used\n", rc);
+		rc = -EIO;
 		goto err_disable_free;
 	}
 
@@ -112,9 +120,10 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 	iwq->usable = true;
 	list_add_tail(&iwq->node, &iaa_wqs);
 	iaa_route_publish();
-	iaa_algs_update();
 	mutex_unlock(&iaa_lock);
-	goto out;
+	mutex_unlock(idxd_wq_wq_lock(wq));
+	iaa_algs_register();
+	return 0;
 
 err_disable_free:
 	/* Disabling first: until then the device may write to the buffers. */
@@ -128,11 +137,73 @@ out:
 	return rc;
 }
 
+/*
+ * Waits until no request uses the WQ, to which no route leads any more. A request ends
+ * within the time limit or becomes a lost one, and either way lets go. Going on before
+ * that would free completion records under the eyes of a request that looks at them.
+ */
+static void iaa_wq_drain(struct iaa_wq *iwq)
+{
+	percpu_ref_kill(&iwq->ref);
+	while (!wait_for_completion_timeout(&iwq->drained,
+					    msecs_to_jiffies(iaa_timeout_ms + DRAIN_WARN_MS)))
+		dev_warn(idxd_wq_dev(iwq->wq), "still waiting for requests to end\n");
+}
+
+static void iaa_wq_disable(struct iaa_wq *iwq)
+{
+	struct idxd_wq *wq = iwq->wq;
+
+	mutex_lock(idxd_wq_wq_lock(wq));
+	/*
+	 * idxd_wq_quiesce() is not needed where nobody is left who could submit, and
+	 * would wait for ever where idxd has begun it itself, on its way into a halt.
+	 */
+	if (iwq->enabled)
+		idxd_drv_disable_wq(wq);
+	iwq->enabled = false;
+	mutex_unlock(idxd_wq_wq_lock(wq));
+
+	/* The WQ is reset: nothing writes to the memory of lost requests any more. */
+	iaa_wq_finish_lost(iwq);
+}
+
+/**
+ * iaa_wq_reset() - disable a WQ and enable it again; requests that wait for it end
+ * @iwq: the WQ, out of use; the caller is its health
+ *
+ * Return: 0, or an error where it stays disabled. To be called again, then.
+ */
+int iaa_wq_reset(struct iaa_wq *iwq)
+{
+	struct idxd_wq *wq = iwq->wq;
+	int rc;
+
+	if (!percpu_ref_is_dying(&iwq->ref))
+		iaa_wq_drain(iwq);
+	iaa_wq_disable(iwq);
+
+	mutex_lock(idxd_wq_wq_lock(wq));
+	iaa_config_restore(&iwq->config, wq);
+	rc = idxd_drv_enable_wq(wq);
+	if (!rc && idxd_wq_num_descs(wq) != iwq->n_slots) {
+		idxd_drv_disable_wq(wq);
+		rc = -ENXIO;
+	}
+	if (rc) {
+		idxd_wq_set_type(wq, IDXD_WQT_NONE);
+	} else {
+		iwq->enabled = true;
+		reinit_completion(&iwq->drained);
+		percpu_ref_reinit(&iwq->ref);
+	}
+	mutex_unlock(idxd_wq_wq_lock(wq));
+	return rc;
+}
+
 /* No new request finds the WQ, and those that have found it end. */
 static void iaa_wq_close(struct iaa_wq *iwq)
 {
-	struct device *dev = idxd_wq_dev(iwq->wq);
-
 	mutex_lock(&iaa_lock);
 	spin_lock_bh(&iwq->lost_lock);
 	iwq->closing = true;
@@ -140,19 +211,12 @@ static void iaa_wq_close(struct iaa_wq *iwq)
 	iwq->usable = false;
 	list_del(&iwq->node);
 	iaa_route_publish();
-	iaa_algs_update();
 	mutex_unlock(&iaa_lock);
 
-	percpu_ref_kill(&iwq->ref);
-	/*
-	 * A request ends within the time limit or becomes a lost one, and either
-	 * way lets go. Going on before that would free completion records under
-	 * the eyes of a request that looks at them.
-	 */
-	while (!wait_for_completion_timeout(&iwq->drained,
-					    msecs_to_jiffies(iaa_timeout_ms + DRAIN_WARN_MS)))
-		dev_warn(dev, "still waiting for requests to end\n");
 	cancel_delayed_work_sync(&iwq->health);
+	/* A reset that did not get to its end has left the WQ drained. */
+	if (!percpu_ref_is_dying(&iwq->ref))
+		iaa_wq_drain(iwq);
 	/* A snapshot that some CPU still reads may name the WQ. */
 	synchronize_rcu();
 }
@@ -163,17 +227,8 @@ static void iaa_wq_remove(struct idxd_dev *idxd_dev)
 	struct iaa_wq *iwq = dev_get_drvdata(idxd_wq_dev(wq));
 
 	iaa_wq_close(iwq);
-
-	/* idxd may have begun this itself, on its way through a reset. */
-	if (!percpu_ref_is_dying(idxd_wq_wq_active(wq)))
-		idxd_wq_quiesce(wq);
-	mutex_lock(idxd_wq_wq_lock(wq));
-	idxd_drv_disable_wq(wq);
+	iaa_wq_disable(iwq);
 	dev_set_drvdata(idxd_wq_dev(wq), NULL);
-	mutex_unlock(idxd_wq_wq_lock(wq));
-
-	/* The WQ is reset: nothing writes to the memory of lost requests any more. */
-	iaa_wq_finish_lost(iwq);
 	iaa_wq_free(iwq);
 }
 

@@ -4,13 +4,9 @@
 #define IAA_COMPAT_ACOMP_H
 
 #include <crypto/internal/acompress.h>
-#include <linux/rwsem.h>
 #include <linux/scatterlist.h>
 
 #include "probed.h"
-
-/* The crypto core's list of algorithms; exported, but in no header. */
-extern struct rw_semaphore crypto_alg_sem;
 
 #ifdef IAA_HAVE_ACOMP_DST_FREE
 /* A request without a destination asks for one to be allocated. */
@@ -25,12 +21,25 @@ static inline int iaa_acomp_alloc_dst(struct acomp_req *req)
 	req->dst = sgl_alloc(req->dlen, gfp, NULL);
 	return req->dst ? 0 : -ENOMEM;
 }
+
+/* What was allocated for a request that has failed: its owner does not look for it. */
+static inline void iaa_acomp_free_dst(struct acomp_req *req)
+{
+	if (!(req->flags & CRYPTO_ACOMP_ALLOC_OUTPUT) || !req->dst)
+		return;
+	sgl_free(req->dst);
+	req->dst = NULL;
+}
 #else
 #define IAA_ACOMP_DST_FREE
 
 static inline int iaa_acomp_alloc_dst(struct acomp_req *req)
 {
 	return -EINVAL;
+}
+
+static inline void iaa_acomp_free_dst(struct acomp_req *req)
+{
 }
 #endif
 

@@ -77,7 +77,6 @@ int __idxd_driver_register(struct idxd_device_driver *idxd_drv, struct module *m
 void idxd_driver_unregister(struct idxd_device_driver *idxd_drv);
 int idxd_drv_enable_wq(struct idxd_wq *wq);
 void idxd_drv_disable_wq(struct idxd_wq *wq);
-void idxd_wq_quiesce(struct idxd_wq *wq);
 struct idxd_desc *idxd_alloc_desc(struct idxd_wq *wq, enum idxd_op_type optype);
 void idxd_free_desc(struct idxd_wq *wq, struct idxd_desc *desc);
 int idxd_submit_desc(struct idxd_wq *wq, struct idxd_desc *desc);

@@ -49,7 +49,7 @@ static void show_wq(struct seq_file *m, struct iaa_wq *iwq)
 	struct iaa_wq_stats sum;
 
 	iaa_stats_wq(iwq, &sum);
-	seq_printf(m, "    name: %s\n", idxd_wq_name(iwq->wq));
+	seq_printf(m, "    name: %s\n", iwq->config.name);
 	seq_printf(m, "    comp_calls: %llu\n", sum.comp_calls);
 	seq_printf(m, "    comp_bytes: %llu\n", sum.comp_bytes);
 	seq_printf(m, "    decomp_calls: %llu\n", sum.decomp_calls);
