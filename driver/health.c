@@ -5,10 +5,11 @@
  * of use; what it owes is watched for. What has not arrived after a while never
  * will: the WQ is reset, which takes the memory back and ends the requests that wait
  * for it. When nothing is owed any more, and the device passes its check again, the
- * WQ is used again.
+ * WQ is used again. One that cannot be had back is unbound.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 
 #include "iaa.h"
 
@@ -69,7 +70,7 @@ void iaa_wq_finish_lost(struct iaa_wq *iwq)
 	}
 }
 
-/* Takes in late answers, or, from a device that writes no more, all. Returns how many are owed. */
+/* Takes in late answers, or all where the device has stopped. Returns how many are owed. */
 static unsigned int collect_late(struct iaa_wq *iwq, bool all)
 {
 	struct iaa_slot *slot, *next;
@@ -128,18 +129,73 @@ static void put_back(struct iaa_wq *iwq)
 	mutex_unlock(&iaa_lock);
 }
 
+/**
+ * struct iaa_unbind - a WQ that is to be unbound
+ * @work: does it
+ * @dev: the WQ's device
+ * @binding: the binding that is meant
+ */
+struct iaa_unbind {
+	struct work_struct work;
+	struct device *dev;
+	u64 binding;
+};
+
+static void unbind_fn(struct work_struct *work)
+{
+	struct iaa_unbind *unbind = container_of(work, struct iaa_unbind, work);
+	struct device *dev = unbind->dev;
+	struct iaa_wq *iwq = NULL;
+	bool meant;
+
+	/* Somebody may have been faster, and have bound it anew or to another driver. */
+	device_lock(dev);
+	if (dev->driver == &iaa_driver.drv)
+		iwq = dev_get_drvdata(dev);
+	meant = iwq && iwq->binding == unbind->binding;
+	device_unlock(dev);
+	if (meant)
+		device_release_driver(dev);
+	put_device(dev);
+	kfree(unbind);
+}
+
+/*
+ * A WQ that idxd does not have enabled any more is unbound, so that an administrator
+ * finds it as any other disabled one. That waits for the WQ's own work, so it is done
+ * from another one.
+ */
+static void unbind(struct iaa_wq *iwq, const char *why, int rc)
+{
+	struct iaa_unbind *unbind = kmalloc(sizeof(*unbind), GFP_KERNEL);
+
+	if (!unbind) {
+		look_again(iwq, LOOK_SELDOM_MS);
+		return;
+	}
+	dev_err(idxd_wq_dev(iwq->wq), "%s (%d): is unbound\n", why, rc);
+	INIT_WORK(&unbind->work, unbind_fn);
+	unbind->dev = get_device(idxd_wq_dev(iwq->wq));
+	unbind->binding = iwq->binding;
+	queue_work(iaa_workqueue, &unbind->work);
+}
+
 static void give_up(struct iaa_wq *iwq)
 {
-	struct device *dev = idxd_wq_dev(iwq->wq);
-	bool first = iwq->enabled;
 	int rc;
 
-	if (first)
-		dev_err(dev, "still no answer: is reset\n");
+	if (iwq->enabled)
+		dev_err(idxd_wq_dev(iwq->wq), "still no answer: is reset\n");
 	rc = iaa_wq_reset(iwq);
-	if (rc && first)
-		dev_err(dev, "cannot be enabled after its reset: %d; that is tried again\n", rc);
-	look_again(iwq, rc ? LOOK_SELDOM_MS : 0);
+	if (rc)
+		unbind(iwq, "cannot be enabled after its reset", rc);
+	else
+		look_again(iwq, 0);
+}
+
+static bool patient(struct iaa_wq *iwq)
+{
+	return time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS));
 }
 
 static void try_again(struct iaa_wq *iwq)
@@ -165,6 +221,12 @@ static void try_again(struct iaa_wq *iwq)
 		iwq->failed_at = jiffies;
 		look_again(iwq, LOOK_AGAIN_MS);
 		break;
+	case -EAGAIN:
+		if (patient(iwq))
+			look_again(iwq, LOOK_SELDOM_MS);
+		else
+			unbind(iwq, "takes no descriptors", rc);
+		break;
 	default:
 		look_again(iwq, LOOK_SELDOM_MS);
 	}
@@ -176,7 +238,7 @@ static void look_after(struct iaa_wq *iwq)
 
 	/* First of all, and before anything that may wait: requests may wait for this. */
 	if (iwq->enabled)
-		owed = collect_late(iwq, idxd_device_state(iwq->dev->idxd) == IDXD_DEV_HALTED);
+		owed = collect_late(iwq, idxd_device_state(iwq->dev->idxd) != IDXD_DEV_ENABLED);
 	if (owed)
 		set_bit(0, &iwq->failed);
 	else if (!test_bit(0, &iwq->failed))
@@ -186,7 +248,7 @@ static void look_after(struct iaa_wq *iwq)
 		give_up(iwq);
 	else if (!owed)
 		try_again(iwq);
-	else if (time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS)))
+	else if (patient(iwq))
 		look_again(iwq, LOOK_AGAIN_MS);
 	else
 		give_up(iwq);

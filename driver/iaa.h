@@ -160,6 +160,7 @@ struct iaa_config {
  * @node: entry in iaa_wqs
  * @wq: idxd's object
  * @dev: its device
+ * @binding: number of this binding, of all that there have been
  * @config: its configuration
  * @enabled: idxd has it enabled; under idxd's wq_lock
  * @ref: requests that use it; killed when it is reset or unbound
@@ -183,6 +184,7 @@ struct iaa_wq {
 	struct list_head node;
 	struct idxd_wq *wq;
 	struct iaa_device *dev;
+	u64 binding;
 	struct iaa_config config;
 	bool enabled;
 	struct percpu_ref ref;

@@ -9,6 +9,8 @@
 /* Requests end by themselves within the time limit; past this much more, say so. */
 #define DRAIN_WARN_MS 10000
 
+static atomic64_t bindings = ATOMIC64_INIT(0);
+
 static void iaa_wq_released(struct percpu_ref *ref)
 {
 	struct iaa_wq *iwq = container_of(ref, struct iaa_wq, ref);
@@ -36,6 +38,7 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	if (!iwq)
 		return ERR_PTR(-ENOMEM);
 	iwq->wq = wq;
+	iwq->binding = atomic64_inc_return(&bindings);
 	iwq->enabled = true;
 	iwq->back_at = jiffies;
 	iwq->max_len = min3(idxd_wq_max_xfer_bytes(wq), (u64)INT_MAX,
@@ -172,7 +175,7 @@ static void iaa_wq_disable(struct iaa_wq *iwq)
  * iaa_wq_reset() - disable a WQ and enable it again; requests that wait for it end
  * @iwq: the WQ, out of use; the caller is its health
  *
- * Return: 0, or an error where it stays disabled. To be called again, then.
+ * Return: 0, or an error where it stays disabled. It may be called again, then.
  */
 int iaa_wq_reset(struct iaa_wq *iwq)
 {

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: WQs disabled and enabled, and the module removed, while requests are under way: none is lost
+# drivers: ours
+# limit: 90
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+begin
+bind_device 0 wqs=2
+iax=$(iax_of 0)
+n=${iax#iax}
+name_again() { # WQ
+	must accel-config config-wq "$iax/wq$n.$1" --priority=10 --type=kernel --name=iaa_crypto \
+		--driver-name=crypto --mode=dedicated
+}
+
+step "WQs go and come, at last both"
+load_start 0 pattern=mixed size=1-20000 src_nents=2 threads=2 seconds=600
+load_start 1 pattern=text size=30000 sleep=1 threads=2 seconds=600
+for wq in 0 1 0; do
+	disable_wq "$iax" $wq
+	nap 0.3
+	name_again $wq
+	enable_wq "$iax" $wq
+	nap 0.3
+done
+disable_wq "$iax" 0
+disable_wq "$iax" 1
+before=$(counter 0 accepted)
+nap 0.5
+check "descriptors without a WQ" "$(counter 0 accepted)" -eq "$before"
+# To enable one, idxd writes the configuration of all, and one without a mode will not do.
+name_again 0
+name_again 1
+enable_wq "$iax" 0
+
+step "the module stays while somebody holds an algorithm"
+if rmmod iaa_crypto 2>/dev/null; then fail "iaa_crypto is removed from under its users"; fi
+before=$(compressions 0)
+nap 0.5
+check "compressions after that" $(($(compressions 0) - before)) -gt 0
+for slot in 0 1; do load_stop $slot; done
+for slot in 0 1; do
+	load_wait $slot 30
+	load_clean $slot
+done
+check "descriptors that were never completed" $(($(counter 0 accepted) - $(counter 0 completed))) -eq 0
+
+step "without users it goes, WQ and all, and comes again"
+remove_module acomp_load
+must rmmod iaa_crypto
+same "the WQ" "$(<"$dsa/devices/wq$n.0/state")" disabled
+same "the algorithm" "$(algorithm deflate-iaa driver)" ""
+load_driver
+load_acomp_load
+name_again 0
+name_again 1
+enable_wq "$iax" 0
+before=$(compressions 0)
+load_run 0 30 pattern=mixed count=20 >/dev/null
+load_clean 0
+check "compressions with the new module" $(($(compressions 0) - before)) -ge 20

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shows: the commands in Documentation/iaa-crypto.rst do what it says, word for word
+# drivers: ours
+# limit: 90
+# shellcheck source=tests/vm/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+rst=$project/Documentation/iaa-crypto.rst
+# documented N: the commands of the document's Nth literal block with a shell's lines, with this
+# guest's names in them.
+documented() {
+	awk -v want="$1" '
+		block && /^[^ ]/ {block = armed = 0}
+		!block && /::$/ {armed = 1; next}
+		armed && /^    / {if (!block) {block = 1; n++}}
+		block && n == want {print substr($0, 5)}' "$rst" |
+		sed "s/iax1/$iax/g; s/wq1\.0/wq$n.0/g; s/engine1\.0/engine$n.0/g"
+}
+run_documented() {
+	documented "$1" >/tmp/documented
+	sed 's/^/   | /' /tmp/documented
+	grep -q "$2" /tmp/documented || fail "block $1 of the document is not about $2"
+	bash -e /tmp/documented || fail "the commands fail"
+}
+served() {
+	local before
+	wait_for 60 "the self-test of deflate-iaa passes" selftest_passed
+	before=$(compressions 0)
+	load_run 0 30 pattern=mixed count=20 >/dev/null
+	load_clean 0
+	check "compressions by the device" $(($(compressions 0) - before)) -ge 20
+}
+
+begin
+iax=$(iax_of 0)
+n=${iax#iax}
+step "with accel-config, from unloaded modules"
+remove_module acomp_load
+remove_module iaa_crypto
+remove_module idxd
+run_documented 1 'modprobe'
+load_acomp_load
+served
+
+step "with sysfs alone"
+unbind
+run_documented 2 'drivers/crypto/bind'
+served
+
+step "disabled and enabled again"
+run_documented 3 'disable-wq'
+served
+
+step "zswap"
+run_documented 4 'zswap'
+same "zswap's compressor" "$(</sys/module/zswap/parameters/compressor)" deflate-iaa
