@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <crypto/acompress.h>
+#include <linux/bottom_half.h>
 #include <linux/completion.h>
 #include <linux/crypto.h>
 #include <linux/err.h>
@@ -13,12 +14,19 @@
 #define INFLATE_BITS 15
 #define DEFLATE_LEVEL 6
 
+const char * const address_names[ADDRESS_COUNT] = {
+	[ADDRESS_SG] = "no",
+	[ADDRESS_DMA] = "dma",
+	[ADDRESS_NONDMA] = "nondma",
+};
+
 struct codec {
 	/* acomp */
 	struct crypto_acomp *tfm;
 	struct acomp_req *req;
 	struct completion done;
 	int result;
+	struct manner manner;
 	/* zlib */
 	int deflate_bits;
 	void *deflate_space;
@@ -38,6 +46,10 @@ static void codec_done(void *data, int err)
 
 static int codec_open_acomp(struct codec *codec, const char *name)
 {
+#ifndef CRYPTO_ACOMP_REQ_SRC_VIRT
+	if (codec->manner.address)
+		return -EOPNOTSUPP;
+#endif
 	codec->tfm = crypto_alloc_acomp(name, 0, 0);
 	if (IS_ERR(codec->tfm)) {
 		int err = PTR_ERR(codec->tfm);
@@ -49,7 +61,9 @@ static int codec_open_acomp(struct codec *codec, const char *name)
 	if (!codec->req)
 		return -ENOMEM;
 	init_completion(&codec->done);
-	acomp_request_set_callback(codec->req, CRYPTO_TFM_REQ_MAY_BACKLOG, codec_done, codec);
+	acomp_request_set_callback(codec->req, CRYPTO_TFM_REQ_MAY_BACKLOG |
+				   (codec->manner.sleep ? CRYPTO_TFM_REQ_MAY_SLEEP : 0),
+				   codec_done, codec);
 	return 0;
 }
 
@@ -64,16 +78,18 @@ static int codec_open_zlib(struct codec *codec, int bits)
 /**
  * codec_open() - open an algorithm
  * @name: its driver name, or zlib, or zlib15
+ * @manner: of its requests; -EOPNOTSUPP where the kernel does not have that
  *
  * Return: the codec, or the crypto API's error as an error pointer.
  */
-struct codec *codec_open(const char *name)
+struct codec *codec_open(const char *name, const struct manner *manner)
 {
 	struct codec *codec = kzalloc(sizeof(*codec), GFP_KERNEL);
 	int err;
 
 	if (!codec)
 		return ERR_PTR(-ENOMEM);
+	codec->manner = *manner;
 	if (!strcmp(name, "zlib"))
 		err = codec_open_zlib(codec, 12);
 	else if (!strcmp(name, "zlib15"))
@@ -104,6 +120,54 @@ void codec_close(struct codec *codec)
 	kfree(codec);
 }
 
+static void codec_set_params(struct codec *codec, struct scatterlist *src, unsigned int slen,
+			     struct scatterlist *dst, unsigned int dlen)
+{
+	struct acomp_req *req = codec->req;
+
+	acomp_request_set_params(req, src, codec->manner.no_dst ? NULL : dst, slen, dlen);
+#ifdef CRYPTO_ACOMP_REQ_SRC_VIRT
+	if (codec->manner.address == ADDRESS_DMA) {
+		acomp_request_set_src_dma(req, sg_virt(src), slen);
+		acomp_request_set_dst_dma(req, sg_virt(dst), dlen);
+	} else if (codec->manner.address == ADDRESS_NONDMA) {
+		acomp_request_set_src_nondma(req, sg_virt(src), slen);
+		acomp_request_set_dst_nondma(req, sg_virt(dst), dlen);
+	}
+#endif
+}
+
+static int codec_start(struct codec *codec, int (*op)(struct acomp_req *req))
+{
+	int err;
+
+	if (codec->manner.atomic)
+		local_bh_disable();
+	err = op(codec->req);
+	if (codec->manner.atomic)
+		local_bh_enable();
+	return err;
+}
+
+/* Where the destination was to be allocated: takes what is in it. */
+static int codec_take_dst(struct codec *codec, struct scatterlist *dst, int err)
+{
+	struct scatterlist *made = codec->req->dst;
+	u8 *bytes;
+
+	if (err)
+		return made ? -EBADE : err;	/* nobody would free it */
+	bytes = kvmalloc(codec->req->dlen, GFP_KERNEL);
+	if (!bytes)
+		return -ENOMEM;
+	sg_copy_to_buffer(made, sg_nents(made), bytes, codec->req->dlen);
+	sg_copy_from_buffer(dst, sg_nents(dst), bytes, codec->req->dlen);
+	kvfree(bytes);
+	sgl_free(made);
+	codec->req->dst = NULL;
+	return 0;
+}
+
 static int codec_acomp(struct codec *codec, int (*op)(struct acomp_req *req),
 		       struct scatterlist *src, unsigned int slen,
 		       struct scatterlist *dst, unsigned int *dlen)
@@ -111,8 +175,8 @@ static int codec_acomp(struct codec *codec, int (*op)(struct acomp_req *req),
 	int err;
 
 	reinit_completion(&codec->done);
-	acomp_request_set_params(codec->req, src, dst, slen, *dlen);
-	err = op(codec->req);
+	codec_set_params(codec, src, slen, dst, *dlen);
+	err = codec_start(codec, op);
 	if (err == -EINPROGRESS || err == -EBUSY) {
 		/*
 		 * The buffers are the device's until it answers, however long
@@ -123,6 +187,8 @@ static int codec_acomp(struct codec *codec, int (*op)(struct acomp_req *req),
 			;
 		err = codec->result;
 	}
+	if (codec->manner.no_dst)
+		err = codec_take_dst(codec, dst, err);
 	*dlen = codec->req->dlen;
 	return err;
 }

@@ -13,7 +13,25 @@
  */
 struct codec;
 
-struct codec *codec_open(const char *name);
+/* What a request is given for source and destination. */
+enum address {
+	ADDRESS_SG,	/* scatterlists */
+	ADDRESS_DMA,	/* virtual addresses that a device can use */
+	ADDRESS_NONDMA,	/* virtual addresses that only the CPU can use */
+	ADDRESS_COUNT
+};
+
+extern const char * const address_names[ADDRESS_COUNT];
+
+/* How requests are made; zlib does not care. */
+struct manner {
+	bool sleep;	/* they may sleep */
+	bool atomic;	/* they are made with bottom halves off */
+	bool no_dst;	/* they have no destination: it is to be allocated */
+	enum address address;
+};
+
+struct codec *codec_open(const char *name, const struct manner *manner);
 void codec_close(struct codec *codec);
 
 /* One operation; dlen is room before and bytes made after. May sleep for long. */

@@ -36,6 +36,7 @@ struct tally {
 	u64 failed[OP_COUNT];
 	struct errno_count errnos[OP_COUNT][MAX_ERRNOS];
 	u64 mismatches;
+	u64 sources;		/* that were not what they had been, afterwards */
 	u64 overruns;
 	u64 bytes_plain;	/* of successful compressions, in and out */
 	u64 bytes_comp;
@@ -149,8 +150,8 @@ static void count_errno(struct errno_count *table, int err)
 }
 
 /* Carries out one operation and counts how it went. */
-static int worker_op(struct worker *w, enum op which, struct codec *codec, size_t slen, size_t room,
-		     unsigned int *made)
+static int worker_op(struct worker *w, enum op which, struct codec *codec, const u8 *src,
+		     size_t slen, size_t room, unsigned int *made)
 {
 	const struct settings *set = &w->job->set;
 	unsigned int cpu, dlen = room + set->dlen_lie;
@@ -168,7 +169,8 @@ static int worker_op(struct worker *w, enum op which, struct codec *codec, size_
 
 	cpu = raw_smp_processor_id();
 	w->tally.max_ns = max(w->tally.max_ns, took);
-	w->tally.overruns += sgbuf_overruns(&w->dst);
+	w->tally.overruns += sgbuf_overruns(&w->src) + sgbuf_overruns(&w->dst);
+	w->tally.sources += !sgbuf_holds(&w->src, src, slen);
 	if (!err && dlen > room + set->dlen_lie)
 		err = -EOVERFLOW;	/* made more than there was room for */
 	if (err) {
@@ -190,7 +192,7 @@ static int worker_compress(struct worker *w, size_t len, unsigned int *made)
 	sgbuf_layout(&w->src, len, &w->rnd);
 	sgbuf_write(&w->src, w->plain, len);
 	sgbuf_layout(&w->dst, w->job->room, &w->rnd);
-	err = worker_op(w, OP_COMP, w->comp, len, w->job->room, made);
+	err = worker_op(w, OP_COMP, w->comp, w->plain, len, w->job->room, made);
 	if (err)
 		return err;
 	sgbuf_read(&w->dst, w->packed, *made);
@@ -209,7 +211,7 @@ static void worker_decompress(struct worker *w, const struct blob *stream, const
 	sgbuf_layout(&w->src, stream->len, &w->rnd);
 	sgbuf_write(&w->src, stream->data, stream->len);
 	sgbuf_layout(&w->dst, room, &w->rnd);
-	if (worker_op(w, OP_DECOMP, w->decomp, stream->len, room, &made) || !want)
+	if (worker_op(w, OP_DECOMP, w->decomp, stream->data, stream->len, room, &made) || !want)
 		return;
 	sgbuf_read(&w->dst, w->unpacked, made);
 	if (made == want_len && !memcmp(w->unpacked, want, want_len))
@@ -304,13 +306,13 @@ static int worker_setup(struct worker *w)
 	int err;
 
 	if (set->mode != MODE_STREAM) {
-		w->comp = codec_open(set->comp);
+		w->comp = codec_open(set->comp, &set->manner);
 		if (IS_ERR(w->comp))
 			return PTR_ERR(w->comp);
 	}
 	/* One transform serves both directions, as in zswap. */
 	w->decomp = w->comp && !strcmp(set->comp, set->decomp) ? w->comp :
-		    codec_open(set->decomp);
+		    codec_open(set->decomp, &set->manner);
 	if (IS_ERR(w->decomp))
 		return PTR_ERR(w->decomp);
 	err = sgbuf_init(&w->src, &set->src, longest, set->guard) ?:
@@ -579,7 +581,8 @@ void job_show(struct seq_file *seq, struct job *job)
 			sum.ok[kind] += t->ok[kind];
 			sum.failed[kind] += t->failed[kind];
 		}
-		sum.mismatches += t->mismatches;
+		sum.mismatches += t->mismatches + t->sources;
+		sum.sources += t->sources;
 		sum.overruns += t->overruns;
 		sum.bytes_plain += t->bytes_plain;
 		sum.bytes_comp += t->bytes_comp;
@@ -603,7 +606,8 @@ void job_show(struct seq_file *seq, struct job *job)
 	seq_printf(seq, "comp_ok=%llu\ncomp_failed=%llu\n", sum.ok[OP_COMP], sum.failed[OP_COMP]);
 	seq_printf(seq, "decomp_ok=%llu\ndecomp_failed=%llu\n",
 		   sum.ok[OP_DECOMP], sum.failed[OP_DECOMP]);
-	seq_printf(seq, "mismatches=%llu\noverruns=%llu\n", sum.mismatches, sum.overruns);
+	seq_printf(seq, "mismatches=%llu\nsources_changed=%llu\noverruns=%llu\n",
+		   sum.mismatches, sum.sources, sum.overruns);
 	seq_printf(seq, "bytes_plain=%llu\nbytes_comp=%llu\n", sum.bytes_plain, sum.bytes_comp);
 	seq_printf(seq, "max_us=%llu\nwaiting_ms=%llu\nelapsed_ms=%lld\n", sum.max_ns / 1000,
 		   longest / 1000000, ktime_ms_delta(end, job->began));

@@ -96,6 +96,18 @@ static int parse_word(struct settings *set, const char *key, char *value)
 		return kstrtou64(value, 0, &set->seed);
 	if (!strcmp(key, "hold"))
 		return kstrtobool(value, &set->hold);
+	if (!strcmp(key, "sleep"))
+		return kstrtobool(value, &set->manner.sleep);
+	if (!strcmp(key, "atomic"))
+		return kstrtobool(value, &set->manner.atomic);
+	if (!strcmp(key, "no_dst"))
+		return kstrtobool(value, &set->manner.no_dst);
+	if (!strcmp(key, "virt")) {
+		ret = parse_choice(address_names, ADDRESS_COUNT, value);
+		if (ret >= 0)
+			set->manner.address = ret;
+		return min(ret, 0);
+	}
 	if (!strcmp(key, "src_uneven"))
 		return kstrtobool(value, &set->src.uneven);
 	if (!strcmp(key, "dst_uneven"))
@@ -164,6 +176,14 @@ int settings_parse(struct settings *set, char *text, char *error, size_t error_s
 	}
 	if (!set->count && !set->seconds) {
 		strscpy(error, "give count=, seconds= or both, so that the job ends", error_size);
+		return -EINVAL;
+	}
+	if (set->manner.sleep && set->manner.atomic) {
+		strscpy(error, "sleep= and atomic= exclude each other", error_size);
+		return -EINVAL;
+	}
+	if (set->manner.address && (set->src.nents > 1 || set->dst.nents > 1)) {
+		strscpy(error, "virt= goes with one entry", error_size);
 		return -EINVAL;
 	}
 	set->guard = max3(set->guard, set->slen_lie, set->dlen_lie);

@@ -6,6 +6,7 @@
 #include <linux/crypto.h>
 #include <linux/types.h>
 
+#include "codec.h"
 #include "pattern.h"
 #include "sgbuf.h"
 
@@ -41,6 +42,7 @@ struct settings {
 	unsigned int dlen_lie;		/* the same for the destination */
 	u64 seed;
 	bool hold;			/* wait for "go" when all is prepared */
+	struct manner manner;		/* of the requests */
 	bool pinned;
 	struct cpumask cpus;		/* the threads' CPUs in turn, where pinned */
 	struct shape src, dst;

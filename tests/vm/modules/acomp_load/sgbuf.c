@@ -116,3 +116,24 @@ unsigned int sgbuf_overruns(struct sgbuf *buf)
 	}
 	return bad;
 }
+
+/**
+ * sgbuf_holds() - look whether the bytes are still those that were written
+ * @buf: laid out before
+ * @data: to compare with
+ * @len: as many as were laid out
+ *
+ * Return: true where they are.
+ */
+bool sgbuf_holds(struct sgbuf *buf, const u8 *data, size_t len)
+{
+	unsigned int i;
+	size_t at = 0, n;
+
+	for (i = 0; i < buf->nents && at < len; i++, at += n) {
+		n = min_t(size_t, buf->sgl[i].length, len - at);
+		if (memcmp(sg_virt(&buf->sgl[i]), data + at, n))
+			return false;
+	}
+	return true;
+}

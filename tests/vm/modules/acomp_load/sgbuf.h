@@ -35,5 +35,6 @@ void sgbuf_layout(struct sgbuf *buf, size_t len, struct rnd_state *rnd);
 void sgbuf_write(struct sgbuf *buf, const u8 *data, size_t len);
 void sgbuf_read(struct sgbuf *buf, u8 *data, size_t len);
 unsigned int sgbuf_overruns(struct sgbuf *buf);
+bool sgbuf_holds(struct sgbuf *buf, const u8 *data, size_t len);
 
 #endif
