@@ -22,7 +22,7 @@ for counter in comp:2 decomp:4 sw_comp:2 sw_decomp:4; do
 	check "total_${counter%:*}_calls" "$(global "total_${counter%:*}_calls")" -eq "${counter#*:}"
 done
 for total in comp_bytes_out decomp_bytes_in completion_{einval,timeout,comp_buf_overflow}_errors; do
-	[[ $(global total_$total) ]] || fail "there is no total_$total"
+	[[ $(global "total_$total") ]] || fail "there is no total_$total"
 done
 
 step "what the device does"

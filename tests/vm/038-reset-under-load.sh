@@ -4,6 +4,7 @@
 # drivers: ours
 # boot: own
 # limit: 120
+# splats: portal-unmapped-twice
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -29,8 +30,46 @@ under_load() {
 }
 flr() { echo 1 >"$sys/reset"; }
 halt() { ctl 0 "{\"command\": \"halt\", \"leave_by\": \"$1\"}" >/dev/null; }
+unbound() { [[ ! -e $crypto_driver/wq${iax#iax}.0 ]]; }
+serves() {
+	local before
+	before=$(compressions 0)
+	load_run 0 30 pattern=mixed count=20 >/dev/null
+	load_clean 0
+	check "compressions by the device" $(($(compressions 0) - before)) -ge 20
+}
 
 bind_device 0
 echo flr >"$sys/reset_method" || fail "FLR cannot be chosen"
 under_load "a function level reset" flr
-dmesg | tail -n 20
+case $kernel in
+6.12)
+	# It does not notice the reset: for it the device is enabled. It is not, and is enabled anew.
+	wait_for 20 "the WQ is unbound" unbound
+	unbind
+	bind_device 0
+	;;
+*)
+	note "idxd of $kernel enables the device again, and leaves its WQ disabled"
+	unbound || fail "the WQ is bound"
+	must accel-config config-wq "$iax/wq${iax#iax}.0" --priority=10 --type=kernel --name=iaa_crypto \
+		--driver-name=crypto --mode=dedicated
+	enable_wq "$iax" 0
+	;;
+esac
+serves
+
+for leave_by in reset flr; do
+	under_load "a halt that a $leave_by ends" halt $leave_by
+	step "reset by hand, the device works again"
+	remove_module acomp_load
+	remove_module iaa_crypto
+	# It oopses where it finds a device halted.
+	remove_module idxd
+	flr
+	load_idxd
+	load_driver
+	load_acomp_load
+	bind_device 0
+	serves
+done
