@@ -59,17 +59,17 @@ case $kernel in
 esac
 serves
 
-for leave_by in reset flr; do
-	under_load "a halt that a $leave_by ends" halt $leave_by
-	step "reset by hand, the device works again"
-	remove_module acomp_load
-	remove_module iaa_crypto
-	# It oopses where it finds a device halted.
-	remove_module idxd
-	flr
-	load_idxd
-	load_driver
-	load_acomp_load
-	bind_device 0
-	serves
-done
+# Not one that a reset by command would end: idxd starts its work for that anew at every error that the
+# halted device reports, while it is queued, and the kernel's workqueues break.
+under_load "a halt that a function level reset ends" halt flr
+step "reset by hand, the device works again"
+remove_module acomp_load
+remove_module iaa_crypto
+# It oopses where it finds a device halted.
+remove_module idxd
+flr
+load_idxd
+load_driver
+load_acomp_load
+bind_device 0
+serves
