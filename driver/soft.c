@@ -7,6 +7,8 @@
  */
 #include <linux/cpuhotplug.h>
 #include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/zlib.h>
@@ -19,6 +21,8 @@
 #define SOFT_READ_BITS	15
 /* So many bytes in or out are short enough to be done with the CPU held. */
 #define SOFT_SHORT	(4 * PAGE_SIZE)
+/* Nothing longer is handed to zlib at once, so that who may sleep can make way. */
+#define SOFT_PIECE	SZ_64K
 
 /**
  * struct soft - a CPU's workspace
@@ -38,11 +42,13 @@ static int soft_hotplug_state;
 /**
  * struct cursor - what is left of a source or a destination
  * @sg: segment that comes next
- * @virt: or, where it is not NULL, all of it in one piece
+ * @at: bytes of it that have been taken
+ * @virt: or, where it is not NULL, where it goes on in one piece
  * @left: bytes left from there on
  */
 struct cursor {
 	struct scatterlist *sg;
+	unsigned int at;
 	const u8 *virt;
 	unsigned int left;
 };
@@ -50,24 +56,28 @@ struct cursor {
 /* The next piece, or NULL at the end. */
 static u8 *take(struct cursor *c, unsigned int *len)
 {
+	unsigned int most = min_t(unsigned int, c->left, SOFT_PIECE);
 	u8 *piece;
 
-	while (c->left) {
-		if (c->virt) {
-			*len = c->left;
-			c->left = 0;
-			return (u8 *)c->virt;
+	if (!most)
+		return NULL;
+	if (c->virt) {
+		piece = (u8 *)c->virt;
+		*len = most;
+		c->virt += most;
+	} else {
+		while (c->sg && c->at == c->sg->length) {
+			c->sg = sg_next(c->sg);
+			c->at = 0;
 		}
 		if (!c->sg)
 			return NULL;
-		piece = sg_virt(c->sg);
-		*len = min(c->sg->length, c->left);
-		c->sg = sg_next(c->sg);
-		c->left -= *len;
-		if (*len)
-			return piece;
+		piece = sg_virt(c->sg) + c->at;
+		*len = min(c->sg->length - c->at, most);
+		c->at += *len;
 	}
-	return NULL;
+	c->left -= *len;
+	return piece;
 }
 
 static bool overlaps(struct cursor a, struct cursor b)
@@ -131,7 +141,7 @@ static int finish(struct z_stream_s *s, bool on_spare)
 	return s->total_out;
 }
 
-static int soft_deflate(struct z_stream_s *s, struct cursor src, struct cursor dst)
+static int soft_deflate(struct z_stream_s *s, struct cursor src, struct cursor dst, bool may_sleep)
 {
 	bool on_spare = false;
 	u8 spare;
@@ -141,6 +151,8 @@ static int soft_deflate(struct z_stream_s *s, struct cursor src, struct cursor d
 	if (zlib_deflateReset(s) != Z_OK)
 		return -EINVAL;
 	while (feed(s, &src, &dst, &spare, &on_spare)) {
+		if (may_sleep)
+			cond_resched();
 		ret = zlib_deflate(s, src.left ? Z_NO_FLUSH : Z_FINISH);
 		if (ret == Z_STREAM_END)
 			return finish(s, on_spare);
@@ -150,7 +162,7 @@ static int soft_deflate(struct z_stream_s *s, struct cursor src, struct cursor d
 	return -ENOSPC;
 }
 
-static int soft_inflate(struct z_stream_s *s, struct cursor src, struct cursor dst)
+static int soft_inflate(struct z_stream_s *s, struct cursor src, struct cursor dst, bool may_sleep)
 {
 	bool on_spare = false;
 	u8 spare;
@@ -160,6 +172,8 @@ static int soft_inflate(struct z_stream_s *s, struct cursor src, struct cursor d
 	if (zlib_inflateReset(s) != Z_OK)
 		return -EINVAL;
 	while (feed(s, &src, &dst, &spare, &on_spare)) {
+		if (may_sleep)
+			cond_resched();
 		ret = zlib_inflate(s, Z_SYNC_FLUSH);
 		if (ret == Z_STREAM_END)
 			return finish(s, on_spare);
@@ -197,13 +211,15 @@ static void *alloc_temporary(size_t size, bool may_sleep)
 }
 
 /* With a workspace of its own, and nothing locked. */
-static int soft_run_long(struct cursor src, struct cursor dst, bool compress, void *workspace)
+static int soft_run_long(struct cursor src, struct cursor dst, bool compress, bool may_sleep,
+			 void *workspace)
 {
 	struct z_stream_s s = { .workspace = workspace };
 
 	if ((compress ? start_deflate(&s) : start_inflate(&s)) != Z_OK)
 		return -EINVAL;
-	return compress ? soft_deflate(&s, src, dst) : soft_inflate(&s, src, dst);
+	return compress ? soft_deflate(&s, src, dst, may_sleep) :
+			  soft_inflate(&s, src, dst, may_sleep);
 }
 
 static int soft_run(struct cursor src, struct cursor dst, bool compress, bool may_sleep)
@@ -216,13 +232,14 @@ static int soft_run(struct cursor src, struct cursor dst, bool compress, bool ma
 	if (most > SOFT_SHORT)
 		workspace = alloc_temporary(workspace_size(compress), may_sleep);
 	if (workspace) {
-		rc = soft_run_long(src, dst, compress, workspace);
+		rc = soft_run_long(src, dst, compress, may_sleep, workspace);
 		kvfree(workspace);
 		return rc;
 	}
 	my = raw_cpu_ptr(&soft);
 	spin_lock_bh(&my->lock);
-	rc = compress ? soft_deflate(&my->deflate, src, dst) : soft_inflate(&my->inflate, src, dst);
+	rc = compress ? soft_deflate(&my->deflate, src, dst, false) :
+			soft_inflate(&my->inflate, src, dst, false);
 	spin_unlock_bh(&my->lock);
 	return rc;
 }
