@@ -257,7 +257,7 @@ class Guest:
         self.printer = printer
         self.by_name = {job.test.name: job for job in jobs}
         # The testbed's folder for this boot begins with it.
-        self.name = f"vm-{os.getpid()}-{number:02}"
+        self.name = f"vm-{int(time.time())}-{os.getpid()}-{number:02}"
         self.log = None
         self.ready = False
         self.bad_ends = 0
@@ -319,6 +319,8 @@ class Guest:
             self.log.write(line + "\n")
             self.log.flush()
             words = line.split(" ", 3)
+            if words[0] == "@@vm" and words[1:2] in (["begin"], ["end"]):
+                self.last_lines.clear()
             if words[0] != "@@vm" or len(words) < 2:
                 if out:
                     out.write(line + "\n")
@@ -366,6 +368,9 @@ class Guest:
         elif status not in (0, SPLAT):
             self.bad_end(f"testbed exit status {status}", tail(pathlib.Path(self.log.name), 15))
         self.judge_rest()
+        if status == SPLAT and not self.bad_ends and all(j.status != "failed" for j in self.jobs):
+            # The testbed has seen what the log does not hold.
+            self.bad_end(f"testbed exit status {status}", tail(pathlib.Path(self.log.name), 15))
 
     def ended(self):
         return [job for job in self.jobs if job.status]
@@ -390,16 +395,12 @@ class Guest:
     def judge_rest(self):
         """The kernel's reports outside all tests: on the way up, between two tests, on the way down."""
         first = self.jobs[0]
-        rest = ""
-        for path in LOGS.glob(f"{self.name}-*/console.log"):
-            rest = path.read_text(errors="replace")
-        rest = re.sub(r"iaa-test: begin (\S+)\n.*?(?:iaa-test: end \1\n|\Z)", "\n", rest, flags=re.S)
+        log = self.console()
         # What a test has broken may show until the machine is off.
         allowed = sorted({*STARVED, *(name for job in self.ended() for name in job.test.splats)})
-        for splat in kernel_log.judge(
-            rest, first.kernel + ".0", KNOWN_SPLATS, allowed, first.driver
-        ):
-            if not splat.excused_by:
+        found = kernel_log.judge(log, first.kernel + ".0", KNOWN_SPLATS, allowed, first.driver)
+        for splat in found:
+            if not splat.excused_by and not in_a_test(log, splat.number):
                 self.bad_end(f"kernel report outside the tests: {splat.title}", splat.lines[:40])
 
     def blame(self, job, reason):
@@ -407,13 +408,18 @@ class Guest:
         job.log.write_text(pathlib.Path(self.log.name).read_text(errors="replace"))
         self.printer.result(job)
 
+    def console(self):
+        """What the guest's kernel has said."""
+        for path in LOGS.glob(f"{self.name}-*/console.log"):
+            return path.read_text(errors="replace")
+        return ""
+
     async def splats(self, job):
         """The kernel's reports between a test's marks; the end mark may still be on its way."""
         begin, end = f"iaa-test: begin {job.test.name}", f"iaa-test: end {job.test.name}"
         text = ""
         for _ in range(50):
-            for path in LOGS.glob(f"{self.name}-*/console.log"):
-                text = path.read_text(errors="replace")
+            text = self.console()
             if end in text:
                 break
             await asyncio.sleep(0.1)
@@ -425,6 +431,15 @@ class Guest:
                     log.write(f"---- kernel report ({splat.excused_by or 'not known'}) ----\n")
                     log.write(splat.text + "\n")
         return found
+
+
+def in_a_test(log, number):
+    """Whether a line of a kernel's log, counted from 1, lies between a test's marks."""
+    inside = False
+    for line in log.splitlines()[: number - 1]:
+        if mark := re.search(r"iaa-test: (begin|end) ", line):
+            inside = mark[1] == "begin"
+    return inside
 
 
 def judge(job, status, splats):
@@ -639,7 +654,7 @@ def main():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 30
     width = args.jobs or max(1, min(os.cpu_count() or 1, memory // 2))
     LOGS.mkdir(parents=True, exist_ok=True)
-    for old in sorted(LOGS.glob("vm-*.log"), key=os.path.getmtime)[:-100]:
+    for old in sorted(LOGS.glob("vm-*.log"))[:-100]:
         old.unlink(missing_ok=True)
     return run_jobs(jobs, width)
 

@@ -36,8 +36,8 @@ TESTBED = HERE.parent
 PROJECT = TESTBED.parent.parent
 CACHE = pathlib.Path(os.environ.get("IAA_CACHE", "/var/cache/iaa")) / "testbed"
 KEPT_RUNS = 200
-# From the command's end to the end of QEMU.
-POWER_OFF_SECONDS = 20
+# From the command's end until the guest gives its power-off up; after twice as long, it is ended.
+POWER_OFF_SECONDS = 10
 # From QEMU's start until the guest says that it runs.
 BOOT_SECONDS = 300
 MS_RDONLY = 0x1
@@ -78,6 +78,9 @@ class Run:
         self.seen_log = 0
         self.panicked = False
         self.hangs = False
+        # As the guest tests tell how busy the machine is.
+        scale = options.environment.get("IAA_SCALE", "1")
+        self.patience = POWER_OFF_SECONDS * (int(scale) if scale.isdigit() else 1)
         self.judged_bytes: int | None = None
         self.interrupted: int | None = None
         stamp = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d-%H%M%S")
@@ -161,6 +164,7 @@ class Run:
             "autoprobe": int(options.autoprobe),
             "helper": self.helper(),
             "interactive": int(options.interactive),
+            "patience": self.patience,
             "project": PROJECT,
             "devices": " ".join(place.sysfs for place in machine.places(options)),
         }
@@ -325,8 +329,8 @@ class Run:
                     panicked_at = now
             if panicked_at is not None and now - panicked_at > 3:
                 raise Failure(NO_STATUS, "the guest's kernel panicked")
-            if self.status_at is not None and now - self.status_at > POWER_OFF_SECONDS:
-                say(f"the guest is not off {POWER_OFF_SECONDS} s after its command: ending it")
+            if self.status_at is not None and now - self.status_at > 2 * self.patience:
+                say(f"the guest is not off {2 * self.patience} s after its command: ending it")
                 self.hangs = True
                 break
             if self.status_at is None and options.timeout and now - self.started > options.timeout:
@@ -339,6 +343,10 @@ class Run:
         self.watch_log()
         if self.hangs:
             qemu.stop()
+        # Those that have ended would be ready all the time.
+        for child in self.children:
+            if child.pidfd >= 0:
+                self.selector.unregister(child.pidfd)
         # What is still in the sockets, however slowly it is read.
         while not all(output.finished() for output in self.outputs):
             self.heed_signals()

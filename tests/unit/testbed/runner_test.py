@@ -155,6 +155,28 @@ class Runs(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("testbed exit status 122", out)
 
+    def test_a_report_that_only_the_testbed_has_seen(self):
+        status, out = self.run_guests("vm ready; run_test one 0; run_test two 0; exit 123")
+        self.assertEqual(status, 1)
+        self.assertIn("testbed exit status 123", out)
+
+    def test_a_report_that_goes_on_behind_its_test_is_that_tests(self):
+        status, out = self.run_guests(
+            f"""
+            vm ready
+            vm begin one
+            console "iaa-test: begin one"
+            {WARNING}
+            console "iaa-test: end one"
+            console "Call Trace:"
+            vm end one 0
+            if ((boots == 1)); then exit 123; fi
+            run_test two 0""",
+            names=("one",),
+        )
+        self.assertEqual(status, 1)
+        self.assertIn("0 passed, 1 failed", out)
+
     def test_an_end_that_is_another_tests_is_not_this_ones(self):
         status, out = self.run_guests(
             "vm ready; run_test one 0; vm begin two; vm end one 0; vm end two 1"
