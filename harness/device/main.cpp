@@ -87,7 +87,11 @@ int serve(const Settings& settings) {
     iaa::device::IaaDevice device(profile, log, options);
 
     iaa::device::vfio_user::ServerOptions server_options;
-    server_options.log = [&log](std::string_view line) { log.event("vfio-user", "{}", line); };
+    // Why a client is sent away is not to be held back behind what it did before.
+    server_options.log = [&log](std::string_view line) {
+        const bool last = line.find("disconnecting") != std::string_view::npos;
+        log.event(last ? "vfio-user disconnecting" : "vfio-user", "{}", line);
+    };
     iaa::device::vfio_user::Server server(device, server_options);
     running_server = &server;
     stop_on_signals();

@@ -180,6 +180,10 @@ void IaaDevice::serve(Lock& lock, const JobPtr& job) {
         lock.unlock();
         trace(std::move(record));
         lock.lock();
+        if (job->gate.is_shut()) {
+            end_job(job);
+            return;
+        }
     }
     if (decision.actions.halt) {
         enter_halt("a fault rule asks for it", reg::ResetType::kSoftware);

@@ -270,7 +270,7 @@ TraceRecord parse_body(std::span<const std::byte> body, const RecordHeader& head
     record.descriptor = in.get<Descriptor>("descriptor");
     record.outcome.record = in.get<CompletionRecord>("completion record");
     if ((flags & kCompleted) != 0) {
-        record.completion = in.get<CompletionRecord>("completion record that the guest saw");
+        record.completion = in.get<CompletionRecord>("completion record that it ended with");
     } else {
         in.zero(sizeof(CompletionRecord), "completion record of a descriptor without one");
     }

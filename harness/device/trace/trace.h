@@ -43,7 +43,8 @@
 ///           4 x u64; 8 bytes zero
 ///    80 64  descriptor
 ///   144 64  completion record as execute() made it (before any fault injection)
-///   208 64  completion record as the guest saw it; zero where the descriptor did not complete
+///   208 64  completion record that the descriptor ended with, faults included: the guest saw it
+///           where it had asked for a record and that could be written; zero without flag bit 2
 ///   272  4  length of the rule's text
 ///   276  4  number of accesses
 ///   280     the text, then the accesses in the order in which they were made:

@@ -34,7 +34,7 @@ bool EventfdSignal::is_eventfd(const UniqueFd& fd) {
                              "anon_inode:[eventfd]";
 }
 
-void EventfdSignal::add_one(const UniqueFd& eventfd) {
+bool EventfdSignal::add_one(const UniqueFd& eventfd) {
     iocb read{};
     read.aio_lio_opcode = IOCB_CMD_PREAD;
     read.aio_fildes = static_cast<unsigned>(nothing_.get());
@@ -42,9 +42,10 @@ void EventfdSignal::add_one(const UniqueFd& eventfd) {
     read.aio_resfd = static_cast<unsigned>(eventfd.get());
     std::array<iocb*, 1> list{&read};
     // The read is over when io_submit() returns; its event only has to go.
-    if (::syscall(SYS_io_submit, context_, 1L, list.data()) != 1) return;
+    if (::syscall(SYS_io_submit, context_, 1L, list.data()) != 1) return false;
     std::array<io_event, 4> over{};
     ::syscall(SYS_io_getevents, context_, 1L, static_cast<long>(over.size()), over.data(), nullptr);
+    return true;
 }
 
 }  // namespace iaa::device::vfio_user

@@ -20,8 +20,9 @@ class EventfdSignal {
 
     [[nodiscard]] static bool is_eventfd(const UniqueFd& fd);
 
-    /// Adds 1 to the counter of an eventfd. Not for several threads at once.
-    void add_one(const UniqueFd& eventfd);
+    /// Adds 1 to the counter of an eventfd; false where the kernel refuses that. Not for several
+    /// threads at once.
+    [[nodiscard]] bool add_one(const UniqueFd& eventfd);
 
   private:
     UniqueFd nothing_;  ///< what is read: ends at once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "device/vfio_user/irq_table.h"
 
+#include <fmt/format.h>
 #include <linux/vfio.h>
 
 #include <bit>
@@ -11,7 +12,8 @@
 namespace iaa::device::vfio_user {
 
 void IrqTable::signal(const UniqueFd& fd) {
-    if (fd && signal_) signal_->add_one(fd);
+    if (fd && signal_ && !signal_->add_one(fd) && log_)
+        log_("vfio-user: an interrupt could not be signalled: io_submit failed");
 }
 
 void IrqTable::fire(Vector& vector) {
@@ -32,6 +34,7 @@ int IrqTable::assign(std::uint32_t action, std::span<Vector> range, std::span<Un
     try {
         if (!fds.empty() && !signal_) signal_.emplace();
     } catch (const std::system_error& error) {
+        if (log_) log_(fmt::format("vfio-user: {}", error.what()));
         return error.code().value();
     }
     for (const UniqueFd& fd : fds)

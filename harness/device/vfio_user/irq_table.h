@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/unique_fd.h"
@@ -16,7 +19,10 @@ namespace iaa::device::vfio_user {
 /// The interrupts of one vfio index, signalled through the client's eventfds. Safe from any thread.
 class IrqTable {
   public:
-    explicit IrqTable(std::uint32_t count) : vectors_(count) {}
+    using Log = std::function<void(std::string_view)>;
+
+    /// `log`, where there is one, is told of interrupts that cannot be signalled.
+    explicit IrqTable(std::uint32_t count, Log log = {}) : vectors_(count), log_(std::move(log)) {}
 
     /// Signals a vector; remembered while it is masked, dropped where it has no eventfd.
     void trigger(std::uint32_t vector);
@@ -46,6 +52,7 @@ class IrqTable {
 
     std::mutex mutex_;
     std::vector<Vector> vectors_;
+    Log log_;
     std::optional<EventfdSignal> signal_;  ///< made with the first eventfd
 };
 

@@ -47,7 +47,7 @@ Session::Session(UniqueFd socket, Function& function, const ServerOptions& optio
       reader_(message_limit(options)),
       limits_{.max_transfer = options.max_transfer, .max_dma_maps = options.max_dma_maps},
       dma_(*this, [this] { wake(); }),
-      msix_(function.msix_vectors()) {
+      msix_(function.msix_vectors(), [this](std::string_view text) { log(text); }) {
     if (!wake_fd_)
         throw std::system_error(errno, std::generic_category(), "cannot make an eventfd");
     const auto tick = std::chrono::duration_cast<std::chrono::microseconds>(kTick);
