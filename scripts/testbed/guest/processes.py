@@ -24,7 +24,6 @@ class Child:
         log: pathlib.Path,
         cwd: pathlib.Path,
         pass_fds=(),
-        niceness: int = 0,
     ):
         self.name = name
         self.log = log
@@ -33,7 +32,6 @@ class Child:
         def follow_runner():
             # The terminal's signals are for the runner, which then ends its children in order.
             os.setpgid(0, 0)
-            os.nice(niceness)
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != runner:
                 os._exit(1)
