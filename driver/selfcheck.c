@@ -94,7 +94,10 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
  */
 int iaa_selfcheck(struct iaa_wq *iwq)
 {
-	struct iaa_job job = { .aecs = iwq->dev->aecs_dma, .dst_len = IAA_SMALL };
+	struct iaa_job job = {
+		.aecs = iwq->dev->aecs_dma,
+		.dst_len = min_t(u32, IAA_SMALL, iwq->max_len),
+	};
 	struct idxd_desc *desc;
 	struct iaa_slot *slot;
 	int rc;

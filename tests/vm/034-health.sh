@@ -35,6 +35,19 @@ name_again
 enable_wq "$iax" 0
 wait_for 60 "the self-test of deflate-iaa passes" selftest_passed
 
+step "a transfer limit below a page"
+disable_wq "$iax" 0
+name_again
+echo 2048 >"$dsa/devices/wq${iax#iax}.0/max_transfer_size" || fail "max_transfer_size does not take 2048"
+enable_wq "$iax" 0
+before=$(compressions 0)
+load_run 0 30 pattern=text size=1500 room=2000 count=10 >/dev/null
+load_clean 0
+check "compressions by the device" $(($(compressions 0) - before)) -eq 10
+disable_wq "$iax" 0
+name_again
+enable_wq "$iax" 0
+
 step "late answers: the WQ is used again without a reset, five times"
 before=$(counter 0 command.0x0a)
 for round in 1 2 3 4 5; do
