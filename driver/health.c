@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * WQs whose device did not answer in time. A descriptor without an answer still
- * belongs to the device, and so does the memory it names. Such a WQ is taken out
- * of use; what it owes is watched for. What has not arrived after a while never
+ * WQs whose device did not answer in time, or took no descriptor. A descriptor without
+ * an answer still belongs to the device, and so does the memory it names. Such a WQ is
+ * taken out of use; what it owes is watched for. What has not arrived after a while never
  * will: the WQ is reset, which takes the memory back and ends the requests that wait
  * for it. When nothing is owed any more, and the device passes its check again, the
  * WQ is used again. One that cannot be had back is unbound.
@@ -37,6 +37,14 @@ static void finish_slot(struct iaa_wq *iwq, struct iaa_slot *slot)
 	local_bh_enable();
 }
 
+static void look_again(struct iaa_wq *iwq, unsigned int ms)
+{
+	spin_lock_bh(&iwq->lost_lock);
+	if (!iwq->closing)
+		mod_delayed_work(iaa_workqueue, &iwq->health, msecs_to_jiffies(ms));
+	spin_unlock_bh(&iwq->lost_lock);
+}
+
 /**
  * iaa_wq_fail() - a descriptor was not answered in time
  * @iwq: its WQ, which the caller holds a reference of
@@ -51,9 +59,22 @@ void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot)
 			"no answer in time, taken out of use; see iaa-crypto.rst, \"A WQ is taken out of use\"\n");
 	spin_lock_bh(&iwq->lost_lock);
 	list_add_tail(&slot->lost, &iwq->lost);
-	if (!iwq->closing)
-		mod_delayed_work(iaa_workqueue, &iwq->health, 0);
 	spin_unlock_bh(&iwq->lost_lock);
+	look_again(iwq, 0);
+}
+
+/**
+ * iaa_wq_refused() - a descriptor could not be had or submitted
+ * @iwq: its WQ, which the caller holds a reference of
+ * @rc: why; not for a lack of descriptors
+ *
+ * As after a halt, or for a moment while idxd has stopped the WQ: its health finds out.
+ */
+void iaa_wq_refused(struct iaa_wq *iwq, int rc)
+{
+	if (!test_and_set_bit(0, &iwq->failed))
+		dev_err(idxd_wq_dev(iwq->wq), "takes no descriptors (%d), taken out of use\n", rc);
+	look_again(iwq, 0);
 }
 
 /**
@@ -92,14 +113,6 @@ static unsigned int collect_late(struct iaa_wq *iwq, bool all)
 		idxd_free_desc(iwq->wq, slot->desc);
 	}
 	return owed;
-}
-
-static void look_again(struct iaa_wq *iwq, unsigned int ms)
-{
-	spin_lock_bh(&iwq->lost_lock);
-	if (!iwq->closing)
-		mod_delayed_work(iaa_workqueue, &iwq->health, msecs_to_jiffies(ms));
-	spin_unlock_bh(&iwq->lost_lock);
 }
 
 static void take_out(struct iaa_wq *iwq)

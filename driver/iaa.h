@@ -232,6 +232,7 @@ void iaa_config_restore(const struct iaa_config *config, struct idxd_wq *wq);
 
 /* health.c */
 void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot);
+void iaa_wq_refused(struct iaa_wq *iwq, int rc);
 void iaa_wq_health(struct work_struct *work);
 void iaa_wq_finish_lost(struct iaa_wq *iwq);
 

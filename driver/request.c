@@ -168,6 +168,7 @@ static int run(struct iaa_wq *iwq, struct idxd_desc *desc, bool may_sleep,
 		iaa_count(IAA_C_TIMEOUT_ERRORS, 1);
 		*reason = IAA_R_TIMEOUT;
 	} else if (rc) {
+		iaa_wq_refused(iwq, rc);
 		*reason = IAA_R_SUBMIT;
 		rc = -EAGAIN;
 	}

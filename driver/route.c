@@ -186,6 +186,8 @@ struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
 		/* Not enabled any more: the same as if it were not there. */
 		if (PTR_ERR(*desc) == -EAGAIN)
 			*reason = IAA_R_WQ_FULL;
+		else
+			iaa_wq_refused(iwq, PTR_ERR(*desc));
 		percpu_ref_put(&iwq->ref);
 	}
 	iwq = NULL;
