@@ -13,6 +13,7 @@ static struct iaa_device *create(struct idxd_device *idxd)
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return NULL;
+	mutex_init(&dev->config_lock);
 	dev->idxd = idxd;
 	dev->dev = &idxd_device_pdev(idxd)->dev;
 	dev->id = idxd_device_id(idxd);
@@ -67,6 +68,7 @@ void iaa_device_put(struct iaa_device *dev)
 		list_del(&dev->node);
 		iaa_buffers_free_large(dev);
 		dma_free_coherent(dev->dev, sizeof(*dev->aecs), dev->aecs, dev->aecs_dma);
+		mutex_destroy(&dev->config_lock);
 		kfree(dev);
 	}
 	mutex_unlock(&iaa_lock);

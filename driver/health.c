@@ -15,6 +15,8 @@
 
 #define LOOK_AGAIN_MS	50
 #define LOOK_SELDOM_MS	1000
+/* Each look has idxd write a line into the log. */
+#define LOOK_BLOCKED_MS	10000
 #define GIVE_UP_MS	5000
 #define MAX_COMEBACKS	5
 /* What has served for so long is not held against a WQ any more. */
@@ -84,11 +86,14 @@ void iaa_wq_refused(struct iaa_wq *iwq, int rc)
 void iaa_wq_finish_lost(struct iaa_wq *iwq)
 {
 	struct iaa_slot *slot, *next;
+	/* Memory may be what the requests that wait are to free. */
+	unsigned int noio = memalloc_noio_save();
 
 	list_for_each_entry_safe(slot, next, &iwq->lost, lost) {
 		list_del(&slot->lost);
 		finish_slot(iwq, slot);
 	}
+	memalloc_noio_restore(noio);
 }
 
 /* Takes in late answers, or all where the device has stopped. Returns how many are owed. */
@@ -193,22 +198,40 @@ static void unbind(struct iaa_wq *iwq, const char *why, int rc)
 	queue_work(iaa_workqueue, &unbind->work);
 }
 
-static void give_up(struct iaa_wq *iwq)
-{
-	int rc;
-
-	if (iwq->enabled)
-		dev_err(idxd_wq_dev(iwq->wq), "still no answer: is reset\n");
-	rc = iaa_wq_reset(iwq);
-	if (rc)
-		unbind(iwq, "cannot be enabled after its reset", rc);
-	else
-		look_again(iwq, 0);
-}
-
 static bool patient(struct iaa_wq *iwq)
 {
 	return time_before(jiffies, iwq->failed_at + msecs_to_jiffies(GIVE_UP_MS));
+}
+
+static void give_up(struct iaa_wq *iwq)
+{
+	struct device *dev = idxd_wq_dev(iwq->wq);
+	bool first = iwq->enabled;
+	int rc;
+
+	if (first)
+		dev_err(dev, "still no answer: is reset\n");
+	rc = iaa_wq_reset(iwq);
+	if (first || !rc)
+		iwq->failed_at = jiffies;
+	if (rc != -EAGAIN)
+		iwq->blocked = false;
+	if (!rc) {
+		look_again(iwq, 0);
+	} else if (idxd_device_state(iwq->dev->idxd) != IDXD_DEV_ENABLED) {
+		unbind(iwq, "its device is not enabled any more", rc);
+	} else if (rc == -EAGAIN) {
+		/* Nothing is wrong with this one, and only an administrator can help. */
+		if (!iwq->blocked)
+			dev_err(dev,
+				"waits to be enabled until the disabled WQs of its device have a mode; see iaa-crypto.rst, \"A WQ is taken out of use\"\n");
+		iwq->blocked = true;
+		look_again(iwq, patient(iwq) ? LOOK_SELDOM_MS : LOOK_BLOCKED_MS);
+	} else if (patient(iwq)) {
+		look_again(iwq, LOOK_SELDOM_MS);
+	} else {
+		unbind(iwq, "cannot be enabled after its reset", rc);
+	}
 }
 
 static void try_again(struct iaa_wq *iwq)
@@ -257,6 +280,10 @@ static void look_after(struct iaa_wq *iwq)
 	else if (!test_bit(0, &iwq->failed))
 		return;	/* the last of several, and all is well again */
 	take_out(iwq);
+	/* What was owed has come: what is tried now has all the time again. */
+	if (iwq->owes && !owed)
+		iwq->failed_at = jiffies;
+	iwq->owes = owed;
 	if (!iwq->enabled)
 		give_up(iwq);
 	else if (!owed)

@@ -53,6 +53,8 @@ struct iaa_large {
 /**
  * struct iaa_device - an IAA device, there while it has bound WQs
  * @node: entry in iaa_devices
+ * @config_lock: held while a WQ is enabled, and while one that is reset has no configuration;
+ *	taken within the wq_lock of that WQ
  * @idxd: idxd's object
  * @dev: the PCI function, for DMA
  * @aecs: the tables of the compression mode, in coherent memory
@@ -65,6 +67,7 @@ struct iaa_large {
  */
 struct iaa_device {
 	struct list_head node;
+	struct mutex config_lock;	/* see above */
 	struct idxd_device *idxd;
 	struct device *dev;
 	struct iaa_aecs_comp *aecs;
@@ -170,8 +173,10 @@ struct iaa_config {
  * @max_len: largest source and destination
  * @index: its index in the snapshot being built
  * @usable: to be routed to; under iaa_lock
- * @failed: a descriptor was not answered in time
- * @failed_at: when, in jiffies
+ * @failed: a descriptor was not answered in time, or not taken
+ * @failed_at: when what is now waited for began, in jiffies
+ * @owes: answers were owed when that was last looked at
+ * @blocked: the log says that another WQ keeps it from being enabled
  * @comebacks: times that it was tried again since it last served for long
  * @back_at: when it was last put into use, in jiffies
  * @lost_lock: guards @lost and @closing
@@ -196,6 +201,8 @@ struct iaa_wq {
 	bool usable;
 	unsigned long failed;
 	unsigned long failed_at;
+	bool owes;
+	bool blocked;
 	unsigned int comebacks;
 	unsigned long back_at;
 	spinlock_t lost_lock;	/* guards lost and closing */

@@ -6,7 +6,7 @@
 
 #include "iaa.h"
 
-/* Requests end by themselves within the time limit; past this much more, say so. */
+/* Requests end by themselves within their time limits; past this much more, say so. */
 #define DRAIN_WARN_MS 10000
 
 static atomic64_t bindings = ATOMIC64_INIT(0);
@@ -20,16 +20,29 @@ static void iaa_wq_released(struct percpu_ref *ref)
 
 static void iaa_wq_free(struct iaa_wq *iwq)
 {
+	struct iaa_device *dev = iwq->dev;
+
 	iaa_buffers_free(iwq);
 	percpu_ref_exit(&iwq->ref);
 	free_percpu(iwq->stats);
 	kfree(iwq->config.name);
-	if (iwq->dev)
-		iaa_device_put(iwq->dev);
 	kfree(iwq);
+	iaa_device_put(dev);
 }
 
-static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
+/* To enable one WQ, idxd writes the configuration of all of the device's: each must have one. */
+static int enable(struct iaa_device *dev, struct idxd_wq *wq)
+{
+	int rc;
+
+	mutex_lock(&dev->config_lock);
+	rc = idxd_drv_enable_wq(wq);
+	mutex_unlock(&dev->config_lock);
+	return rc;
+}
+
+/* The device reference becomes the WQ's, unless there is an error. */
+static struct iaa_wq *iaa_wq_create(struct iaa_device *dev, struct idxd_wq *wq)
 {
 	struct iaa_wq *iwq;
 	int rc = -ENOMEM;
@@ -38,6 +51,7 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	if (!iwq)
 		return ERR_PTR(-ENOMEM);
 	iwq->wq = wq;
+	iwq->dev = dev;
 	iwq->binding = atomic64_inc_return(&bindings);
 	iwq->enabled = true;
 	iwq->back_at = jiffies;
@@ -51,25 +65,23 @@ static struct iaa_wq *iaa_wq_create(struct idxd_wq *wq)
 	if (!iwq->stats)
 		goto err;
 	rc = percpu_ref_init(&iwq->ref, iaa_wq_released, PERCPU_REF_ALLOW_REINIT, GFP_KERNEL);
-	if (rc) {
-		free_percpu(iwq->stats);
-		goto err;
-	}
+	if (rc)
+		goto err_stats;
 	rc = iaa_config_save(&iwq->config, wq);
 	if (rc)
 		goto err_ref;
-	rc = -ENOMEM;
-	iwq->dev = iaa_device_get(idxd_wq_idxd(wq));
-	if (!iwq->dev)
-		goto err_ref;
 	rc = iaa_buffers_alloc(iwq);
 	if (rc)
-		goto err_ref;
+		goto err_buffers;
 	return iwq;
 
+err_buffers:
+	iaa_buffers_free(iwq);
+	kfree(iwq->config.name);
 err_ref:
-	iaa_wq_free(iwq);
-	return ERR_PTR(rc);
+	percpu_ref_exit(&iwq->ref);
+err_stats:
+	free_percpu(iwq->stats);
 err:
 	kfree(iwq);
 	return ERR_PTR(rc);
@@ -80,6 +92,7 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 	struct idxd_wq *wq = idxd_dev_to_wq(idxd_dev);
 	struct idxd_device *idxd = idxd_wq_idxd(wq);
 	struct device *dev = idxd_wq_dev(wq);
+	struct iaa_device *iaa_dev;
 	struct iaa_wq *iwq;
 	int rc;
 
@@ -97,19 +110,27 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 		goto out;
 	}
 
+	iaa_dev = iaa_device_get(idxd);
+	if (!iaa_dev) {
+		rc = -ENOMEM;
+		goto out;
+	}
 	idxd_wq_set_type(wq, IDXD_WQT_KERNEL);
-	rc = idxd_drv_enable_wq(wq);
+	rc = enable(iaa_dev, wq);
 	if (rc) {
 		dev_err(dev, "cannot be enabled: %d\n", rc);
 		idxd_wq_set_type(wq, IDXD_WQT_NONE);
+		iaa_device_put(iaa_dev);
 		goto out;
 	}
 
-	iwq = iaa_wq_create(wq);
+	iwq = iaa_wq_create(iaa_dev, wq);
 	if (IS_ERR(iwq)) {
 		rc = PTR_ERR(iwq);
 		dev_err(dev, "no memory for its buffers: %d\n", rc);
-		goto err_disable;
+		idxd_drv_disable_wq(wq);
+		iaa_device_put(iaa_dev);
+		goto out;
 	}
 	rc = iaa_selfcheck(iwq);
 	if (rc) {
@@ -132,50 +153,55 @@ err_disable_free:
 	/* Disabling first: until then the device may write to the buffers. */
 	idxd_drv_disable_wq(wq);
 	iaa_wq_free(iwq);
-	goto out;
-err_disable:
-	idxd_drv_disable_wq(wq);
 out:
 	mutex_unlock(idxd_wq_wq_lock(wq));
 	return rc;
 }
 
 /*
- * Waits until no request uses the WQ, to which no route leads any more. A request ends
- * within the time limit or becomes a lost one, and either way lets go. Going on before
- * that would free completion records under the eyes of a request that looks at them.
+ * Waits until no request uses the WQ, to which no route leads any more. Each of a request's
+ * at most two descriptors is answered within the time limit or becomes a lost one, and then
+ * the request lets go. Going on before that would free completion records under the eyes of
+ * a request that looks at them.
  */
 static void iaa_wq_drain(struct iaa_wq *iwq)
 {
 	percpu_ref_kill(&iwq->ref);
 	while (!wait_for_completion_timeout(&iwq->drained,
-					    msecs_to_jiffies(iaa_timeout_ms + DRAIN_WARN_MS)))
+					    msecs_to_jiffies(2 * iaa_timeout_ms + DRAIN_WARN_MS)))
 		dev_warn(idxd_wq_dev(iwq->wq), "still waiting for requests to end\n");
 }
 
-static void iaa_wq_disable(struct iaa_wq *iwq)
+/* idxd_wq_quiesce() would wait for ever where idxd has begun it itself, and nobody submits. */
+static void disable(struct iaa_wq *iwq)
+{
+	if (iwq->enabled)
+		idxd_drv_disable_wq(iwq->wq);
+	iwq->enabled = false;
+}
+
+static int enable_again(struct iaa_wq *iwq)
 {
 	struct idxd_wq *wq = iwq->wq;
+	int rc;
 
-	mutex_lock(idxd_wq_wq_lock(wq));
-	/*
-	 * idxd_wq_quiesce() is not needed where nobody is left who could submit, and
-	 * would wait for ever where idxd has begun it itself, on its way into a halt.
-	 */
-	if (iwq->enabled)
+	rc = enable(iwq->dev, wq);
+	if (!rc && idxd_wq_num_descs(wq) != iwq->n_slots) {
 		idxd_drv_disable_wq(wq);
-	iwq->enabled = false;
-	mutex_unlock(idxd_wq_wq_lock(wq));
-
-	/* The WQ is reset: nothing writes to the memory of lost requests any more. */
-	iaa_wq_finish_lost(iwq);
+		return -ENXIO;
+	}
+	/* What idxd says of a WQ that has no mode; this one has that which it had. */
+	if (rc == -EINVAL && idxd_device_cmd_status(iwq->dev->idxd) == IDXD_SCMD_WQ_NO_SWQ_SUPPORT)
+		return -EAGAIN;
+	return rc;
 }
 
 /**
  * iaa_wq_reset() - disable a WQ and enable it again; requests that wait for it end
  * @iwq: the WQ, out of use; the caller is its health
  *
- * Return: 0, or an error where it stays disabled. It may be called again, then.
+ * Return: 0, or an error where it stays disabled: -EAGAIN where that is for another WQ
+ * of the device, which has no mode. It may be called again, then.
  */
 int iaa_wq_reset(struct iaa_wq *iwq)
 {
@@ -184,18 +210,20 @@ int iaa_wq_reset(struct iaa_wq *iwq)
 
 	if (!percpu_ref_is_dying(&iwq->ref))
 		iaa_wq_drain(iwq);
-	iaa_wq_disable(iwq);
 
 	mutex_lock(idxd_wq_wq_lock(wq));
+	mutex_lock(&iwq->dev->config_lock);
+	disable(iwq);
 	iaa_config_restore(&iwq->config, wq);
-	rc = idxd_drv_enable_wq(wq);
-	if (!rc && idxd_wq_num_descs(wq) != iwq->n_slots) {
-		idxd_drv_disable_wq(wq);
-		rc = -ENXIO;
-	}
-	if (rc) {
-		idxd_wq_set_type(wq, IDXD_WQT_NONE);
-	} else {
+	mutex_unlock(&iwq->dev->config_lock);
+	mutex_unlock(idxd_wq_wq_lock(wq));
+
+	/* The WQ is reset: nothing writes to the memory of lost requests any more. */
+	iaa_wq_finish_lost(iwq);
+
+	mutex_lock(idxd_wq_wq_lock(wq));
+	rc = enable_again(iwq);
+	if (!rc) {
 		iwq->enabled = true;
 		reinit_completion(&iwq->drained);
 		percpu_ref_reinit(&iwq->ref);
@@ -230,7 +258,10 @@ static void iaa_wq_remove(struct idxd_dev *idxd_dev)
 	struct iaa_wq *iwq = dev_get_drvdata(idxd_wq_dev(wq));
 
 	iaa_wq_close(iwq);
-	iaa_wq_disable(iwq);
+	mutex_lock(idxd_wq_wq_lock(wq));
+	disable(iwq);
+	mutex_unlock(idxd_wq_wq_lock(wq));
+	iaa_wq_finish_lost(iwq);
 	dev_set_drvdata(idxd_wq_dev(wq), NULL);
 	iaa_wq_free(iwq);
 }
