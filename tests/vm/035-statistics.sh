@@ -13,6 +13,7 @@ of_wq() { sed -n "/^  wqs:/,\$s/^    $1: //p" $stats/wq_stats; }
 reset_stats() { echo 1 >$stats/stats_reset || fail "stats_reset takes no number"; }
 
 begin
+echo $((1000 * scale)) >/sys/module/iaa_crypto/parameters/timeout_ms
 bind_device 0
 iax=$(iax_of 0)
 

@@ -7,6 +7,8 @@
 . "$(dirname "$0")/lib.sh"
 
 begin
+set_timeout() { echo $((1000 * scale)) >/sys/module/iaa_crypto/parameters/timeout_ms; }
+set_timeout
 bind_device 0 wqs=2
 iax=$(iax_of 0)
 n=${iax#iax}
@@ -15,21 +17,34 @@ name_again() { # WQ
 		--driver-name=crypto --mode=dedicated
 }
 
+# The device, or somebody, has compressed so many times more than before.
+device_did() { (($(compressions 0) >= before + $1)); }
+both_did() { (($(load_value 0 comp_ok) >= was[0] + $1 && $(load_value 1 comp_ok) >= was[1] + $1)); }
+now() {
+	before=$(compressions 0)
+	was=("$(load_value 0 comp_ok)" "$(load_value 1 comp_ok)")
+}
+
 step "WQs go and come, at last both"
-load_start 0 pattern=mixed size=1-20000 src_nents=2 threads=2 seconds=600
-load_start 1 pattern=text size=30000 sleep=1 threads=2 seconds=600
+load_start 0 pattern=mixed size=1-20000 src_nents=2 threads=2 seconds=600 stuck_ms=$((20000 * scale))
+load_start 1 pattern=text size=30000 sleep=1 threads=2 seconds=600 stuck_ms=$((20000 * scale))
 for wq in 0 1 0; do
+	now
+	wait_for 30 "the device is at work" device_did 20
 	disable_wq "$iax" $wq
-	nap 0.3
+	now
+	wait_for 30 "the other WQ is at work" device_did 20
 	name_again $wq
 	enable_wq "$iax" $wq
-	nap 0.3
 done
+now
+wait_for 30 "the device is at work" device_did 20
 disable_wq "$iax" 0
 disable_wq "$iax" 1
-before=$(counter 0 accepted)
-nap 0.5
-check "descriptors without a WQ" "$(counter 0 accepted)" -eq "$before"
+accepted=$(counter 0 accepted)
+now
+wait_for 30 "both loads go on, in software" both_did 5
+check "descriptors without a WQ" "$(counter 0 accepted)" -eq "$accepted"
 # To enable one, idxd writes the configuration of all, and one without a mode will not do.
 name_again 0
 name_again 1
@@ -37,9 +52,8 @@ enable_wq "$iax" 0
 
 step "the module stays while somebody holds an algorithm"
 if rmmod iaa_crypto 2>/dev/null; then fail "iaa_crypto is removed from under its users"; fi
-before=$(compressions 0)
-nap 0.5
-check "compressions after that" $(($(compressions 0) - before)) -gt 0
+now
+wait_for 30 "the device goes on" device_did 5
 for slot in 0 1; do load_stop $slot; done
 for slot in 0 1; do
 	load_wait $slot 30
@@ -53,6 +67,7 @@ must rmmod iaa_crypto
 same "the WQ" "$(<"$dsa/devices/wq$n.0/state")" disabled
 same "the algorithm" "$(algorithm deflate-iaa driver)" ""
 load_driver
+set_timeout
 load_acomp_load
 name_again 0
 name_again 1

@@ -40,6 +40,7 @@ remove_module acomp_load
 remove_module iaa_crypto
 remove_module idxd
 run_documented 1 'modprobe'
+echo $((1000 * scale)) >/sys/module/iaa_crypto/parameters/timeout_ms
 load_acomp_load
 served
 
@@ -55,3 +56,15 @@ served
 step "zswap"
 run_documented 4 'zswap'
 same "zswap's compressor" "$(</sys/module/zswap/parameters/compressor)" deflate-iaa
+same "zswap is enabled" "$(</sys/module/zswap/parameters/enabled)" Y
+echo never >/sys/kernel/mm/transparent_hugepage/enabled
+must modprobe brd rd_nr=1 rd_size=65536
+must mkswap /dev/ram0 >/dev/null
+must swapon /dev/ram0
+before=$(compressions 0)
+out=$(vmstat zswpout)
+mapfile -t files < <(sample_files)
+memhog --mb 8 --threads 1 --data "${files[@]}" --cgroup /sys/fs/cgroup/memhog --limit-mb 6 --page-out ||
+	fail "memhog: exit status $?"
+check "pages into zswap" $(($(vmstat zswpout) - out)) -gt 0
+check "compressions by the device" $(($(compressions 0) - before)) -gt 0
