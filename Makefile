@@ -6,6 +6,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo check check-full unit sanitize fuzz bench lint harness modules root shell clean
 
+ifeq ($(origin T)$(T),command line)
+$(error T= names no test: leave it out for all of them)
+endif
+
 DRIVER ?= ours
 KERNEL ?= 7.3
 KVER   ?=

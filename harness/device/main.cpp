@@ -38,7 +38,7 @@ struct Settings {
     std::uint32_t groups = 4;
     std::uint32_t total_wq_size = 128;
     std::string trace;
-    LogLevel log_level = LogLevel::kInfo;
+    std::string log_level = "info";
     bool inline_execution = false;
     bool no_block_on_fault = false;
     bool no_interrupt_handles = false;
@@ -74,9 +74,17 @@ Profile profile_of(const Settings& settings) {
     return profile;
 }
 
+LogLevel log_level_of(const Settings& settings) {
+    static const std::map<std::string, LogLevel> levels{{"error", LogLevel::kError},
+                                                        {"warning", LogLevel::kWarning},
+                                                        {"info", LogLevel::kInfo},
+                                                        {"debug", LogLevel::kDebug}};
+    return levels.at(settings.log_level);
+}
+
 int serve(const Settings& settings) {
     const Profile profile = profile_of(settings);
-    Log log(settings.log_level);
+    Log log(log_level_of(settings));
     std::unique_ptr<iaa::device::TraceWriter> trace;
     if (!settings.trace.empty()) {
         trace = std::make_unique<iaa::device::TraceWriter>(settings.trace);
@@ -110,10 +118,6 @@ int serve(const Settings& settings) {
 }
 
 void add_device_options(CLI::App& app, Settings& settings) {
-    static const std::map<std::string, LogLevel> levels{{"error", LogLevel::kError},
-                                                        {"warning", LogLevel::kWarning},
-                                                        {"info", LogLevel::kInfo},
-                                                        {"debug", LogLevel::kDebug}};
     app.add_option("--socket", settings.socket,
                    "UNIX socket that QEMU's vfio-user-pci connects to");
     app.add_option("--control", settings.control, "UNIX socket for counters and faults");
@@ -134,8 +138,8 @@ void add_device_options(CLI::App& app, Settings& settings) {
         ->capture_default_str();
     app.add_option("--trace", settings.trace, "Record every descriptor in this file");
     app.add_option("--log-level", settings.log_level, "What goes to standard error")
-        ->transform(CLI::CheckedTransformer(levels, CLI::ignore_case))
-        ->default_str("info");
+        ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
+        ->capture_default_str();
     app.add_flag("--inline", settings.inline_execution,
                  "Carry out each descriptor before the store that completes it is answered");
     app.add_flag("--no-block-on-fault", settings.no_block_on_fault,

@@ -107,7 +107,7 @@ class Run:
         modules = sorted(self.modules.glob("*.ko"))
         if not any(path.name == "iaa_crypto.ko" for path in modules):
             raise SetupError(
-                f"there is no {self.modules}/iaa_crypto.ko: build it (make modules), "
+                f"there is no {self.modules.relative_to(PROJECT)}/iaa_crypto.ko: build it (make modules), "
                 "or say --driver in-tree or --driver none"
             )
         return modules
@@ -227,7 +227,7 @@ class Run:
             binary = PROJECT / binary
         if not os.access(binary, os.X_OK):
             raise SetupError(
-                f"there is no {binary}: build it (make harness), or name one with --iaa-device"
+                f"there is no {options.iaa_device}: build it (make harness), or name one with --iaa-device"
             )
         if options.trace:
             pathlib.Path(options.trace).mkdir(parents=True, exist_ok=True)
