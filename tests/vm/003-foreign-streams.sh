@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: streams with a window that the device does not have end in software
+# set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: a configuration saved by accel-config comes back from its JSON file, and works
+# set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

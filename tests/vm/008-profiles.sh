@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: both generations of the device: version 1, and version 2 with its capabilities
+# set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

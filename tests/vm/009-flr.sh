@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: a function level reset returns the device to its state after power-on, and it works again
+# set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

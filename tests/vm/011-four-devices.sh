@@ -7,6 +7,7 @@
 # device: --profile spr node=0
 # device: --profile spr node=1
 # device: --profile gnr node=1
+# set: full 6.12/ours
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

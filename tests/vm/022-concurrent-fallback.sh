@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: two CPUs decompress in software at once (in-tree on 6.12: one state for both, wrong data)
 # boot: own 6.12/in-tree
+# set: full 6.12/ours
 # limit: 90
 # splats: software-fallback-without-a-lock
 # shellcheck source=tests/vm/lib.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: requests while no WQ is left (in-tree: errors, and what was compressed cannot be read)
+# set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

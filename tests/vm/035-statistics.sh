@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: the statistics count what was done, why software did it, and are reset
 # drivers: ours
+# set: full 6.12/ours
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: attributes at any time; callers that may sleep and that may not, virtual addresses, no destination
 # drivers: ours
+# set: full 6.12/ours
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

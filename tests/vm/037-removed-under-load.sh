@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: WQs disabled and enabled, and the module removed, while requests are under way: none is lost
 # drivers: ours
+# set: full 6.12/ours
 # limit: 90
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,6 +3,7 @@
 # shows: a function level reset and a halt while requests are under way, and a halt while none is: none is lost
 # drivers: ours
 # boot: own
+# set: full 6.12/ours
 # limit: 240
 # splats: portal-unmapped-twice
 # shellcheck source=tests/vm/lib.sh

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: the commands in Documentation/iaa-crypto.rst do what it says, word for word
 # drivers: ours
+# set: full 6.12/ours
 # limit: 90
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
