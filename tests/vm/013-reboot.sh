@@ -20,10 +20,7 @@ if [[ ! -e $kept ]]; then
 	# CPU, and the machine would not get to its reboot.
 	if [[ $driver != in-tree ]]; then
 		load_start 0 pattern=mixed threads=2 seconds=600
-		before=$(counter 0 completed)
-		# shellcheck disable=SC2317  # called by wait_for
-		at_work() { (($(counter 0 completed) > before + 20)); }
-		wait_for 30 "the load runs" at_work
+		wait_for_work 30 0 20
 	fi
 	compressions 0 >$kept
 	step "reboot"

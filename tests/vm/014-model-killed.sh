@@ -11,10 +11,7 @@ if in_guest; then
 	begin
 	bind_device 0
 	load_start 0 pattern=mixed threads=2 seconds=600
-	before=$(counter 0 completed)
-	# shellcheck disable=SC2317  # called by wait_for
-	at_work() { (($(counter 0 completed) > before + 100)); }
-	wait_for 60 "the load runs" at_work
+	wait_for_work 60 0 100
 	echo "@@ loaded"
 	sleep $((120 * scale))
 	fail "nothing has ended this guest"

@@ -9,18 +9,13 @@
 
 begin
 iax=$(iax_of 0)
-# idxd forgets these as a WQ is disabled; size and group stay, and cannot change under an enabled device.
-name_again() {
-	must accel-config config-wq "$iax/wq${iax#iax}.0" --priority=10 --type=kernel --name=iaa_crypto \
-		--driver-name=crypto --mode=dedicated
-}
 bind_device 0
 load_run 0 30 pattern=mixed count=20
 load_clean 0
 disable_wq "$iax" 0
 
 if [[ $driver == in-tree ]]; then
-	name_again
+	name_wq "$iax" 0
 	if accel-config enable-wq "$iax/wq${iax#iax}.0"; then
 		fail "the in-tree driver was bound a second time"
 	fi
@@ -34,7 +29,7 @@ fi
 for round in 1 2 3; do
 	step "round $round"
 	before=$(compressions 0)
-	name_again
+	name_wq "$iax" 0
 	enable_wq "$iax" 0
 	load_run 0 30 pattern=mixed count=20
 	load_clean 0

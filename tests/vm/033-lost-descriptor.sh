@@ -76,8 +76,7 @@ before=$(counter 0 accepted)
 load_run 0 30 pattern=mixed count=20 >/dev/null
 load_clean 0
 check "descriptors meanwhile" "$(counter 0 accepted)" -eq "$before"
-must accel-config config-wq "$iax/wq${iax#iax}.1" --priority=10 --type=kernel --name=iaa_crypto \
-	--driver-name=crypto --mode=dedicated
+name_wq "$iax" 1
 wait_for 30 "the WQ is used again" all_in_use 1
 enable_wq "$iax" 1
 wait_for 10 "both WQs are used" all_in_use 2

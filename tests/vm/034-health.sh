@@ -13,10 +13,6 @@ one_request() {
 	load_run 0 30 pattern=mixed mode=compress count=1 >/dev/null
 	load_clean 0
 }
-name_again() {
-	must accel-config config-wq "$iax/wq${iax#iax}.0" --priority=10 --type=kernel --name=iaa_crypto \
-		--driver-name=crypto --mode=dedicated
-}
 
 begin
 iax=$(iax_of 0)
@@ -31,13 +27,13 @@ if accel-config enable-wq "$iax/wq${iax#iax}.0" 2>/dev/null; then fail "a device
 log_has "known-answer compression" || fail "the log does not say what was wrong"
 same "the WQ" "$(<"$dsa/devices/wq${iax#iax}.0/state")" disabled
 ctl 0 fault-clear >/dev/null
-name_again
+name_wq "$iax" 0
 enable_wq "$iax" 0
 wait_for 60 "the self-test of deflate-iaa passes" selftest_passed
 
 step "a transfer limit below a page"
 disable_wq "$iax" 0
-name_again
+name_wq "$iax" 0
 echo 2048 >"$dsa/devices/wq${iax#iax}.0/max_transfer_size" || fail "max_transfer_size does not take 2048"
 enable_wq "$iax" 0
 before=$(compressions 0)
@@ -45,7 +41,7 @@ load_run 0 30 pattern=text size=1500 room=2000 count=10 >/dev/null
 load_clean 0
 check "compressions by the device" $(($(compressions 0) - before)) -eq 10
 disable_wq "$iax" 0
-name_again
+name_wq "$iax" 0
 enable_wq "$iax" 0
 
 step "late answers: the WQ is used again without a reset, five times"
@@ -68,7 +64,7 @@ check "descriptors of a WQ out of use" "$(counter 0 accepted)" -eq "$before"
 
 step "disabled, configured and enabled it is as new"
 disable_wq "$iax" 0
-name_again
+name_wq "$iax" 0
 enable_wq "$iax" 0
 load_run 0 30 pattern=mixed count=10 >/dev/null
 load_clean 0

@@ -13,10 +13,6 @@ set_timeout
 bind_device 0 wqs=2
 iax=$(iax_of 0)
 n=${iax#iax}
-name_again() { # WQ
-	must accel-config config-wq "$iax/wq$n.$1" --priority=10 --type=kernel --name=iaa_crypto \
-		--driver-name=crypto --mode=dedicated
-}
 
 # The device, or somebody, has compressed so many times more than before.
 device_did() { (($(compressions 0) >= before + $1)); }
@@ -35,7 +31,7 @@ for wq in 0 1 0; do
 	disable_wq "$iax" $wq
 	now
 	wait_for 30 "the other WQ is at work" device_did 20
-	name_again $wq
+	name_wq "$iax" $wq
 	enable_wq "$iax" $wq
 done
 now
@@ -47,8 +43,8 @@ now
 wait_for 30 "both loads go on, in software" both_did 5
 check "descriptors without a WQ" "$(counter 0 accepted)" -eq "$accepted"
 # To enable one, idxd writes the configuration of all, and one without a mode will not do.
-name_again 0
-name_again 1
+name_wq "$iax" 0
+name_wq "$iax" 1
 enable_wq "$iax" 0
 
 step "the module stays while somebody holds an algorithm"
@@ -70,8 +66,8 @@ same "the algorithm" "$(algorithm deflate-iaa driver)" ""
 load_driver
 set_timeout
 load_acomp_load
-name_again 0
-name_again 1
+name_wq "$iax" 0
+name_wq "$iax" 1
 enable_wq "$iax" 0
 before=$(compressions 0)
 load_run 0 30 pattern=mixed count=20 >/dev/null

@@ -39,13 +39,6 @@ halt() { ctl 0 "{\"command\": \"halt\", \"leave_by\": \"$1\"}" >/dev/null; }
 unbound() { [[ ! -e $crypto_driver/wq${iax#iax}.0 ]]; }
 # idxd of 7.3 resets the device by itself, and leaves its WQ unbound.
 noticed() { [[ $(<"$dsa/devices/$iax/state") != enabled ]] || unbound; }
-serves() {
-	local before
-	before=$(compressions 0)
-	load_run 0 30 pattern=mixed count=20 >/dev/null
-	load_clean 0
-	check "compressions by the device" $(($(compressions 0) - before)) -ge 20
-}
 
 bind_device 0
 echo flr >"$sys/reset_method" || fail "FLR cannot be chosen"
@@ -60,12 +53,11 @@ case $kernel in
 *)
 	note "idxd of $kernel enables the device again, and leaves its WQ disabled"
 	wait_for 40 "the WQ is unbound" unbound
-	must accel-config config-wq "$iax/wq${iax#iax}.0" --priority=10 --type=kernel --name=iaa_crypto \
-		--driver-name=crypto --mode=dedicated
+	name_wq "$iax" 0
 	enable_wq "$iax" 0
 	;;
 esac
-serves
+device_serves
 
 # Not one that a reset by command would end: idxd starts its work for that anew at every error that the
 # halted device reports, while it is queued, and the kernel's workqueues break.
@@ -84,7 +76,7 @@ start_over() {
 	set_timeout
 	load_acomp_load
 	bind_device 0
-	serves
+	device_serves
 }
 start_over
 

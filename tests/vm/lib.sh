@@ -247,8 +247,14 @@ bind_device() {
 }
 
 config_wq() { # IAX WQ SIZE GROUP [PRIORITY]
-	must accel-config config-wq "$1/wq${1#iax}.$2" --group-id="$4" --wq-size="$3" \
-		--priority="${5:-10}" --type=kernel --name=iaa_crypto --driver-name=crypto --mode=dedicated
+	name_wq "$1" "$2" "${5:-10}" --group-id="$4" --wq-size="$3"
+}
+
+# name_wq IAX WQ [PRIORITY [OPTION...]]: whom the WQ is for, and how. idxd forgets it as a WQ is disabled;
+# size and group stay, and cannot change under an enabled device.
+name_wq() {
+	must accel-config config-wq "$1/wq${1#iax}.$2" --priority="${3:-10}" --type=kernel --name=iaa_crypto \
+		--driver-name=crypto --mode=dedicated "${@:4}"
 }
 
 enable_device() { must accel-config enable-device "$1" >/dev/null; }
@@ -424,6 +430,24 @@ load_clean() {
 		load_is "$1" "$key" 0 || fail "load $1: $key is $(load_value "$1" "$key")$(load_errnos "$1")"
 	done
 	(($(load_value "$1" comp_ok) + $(load_value "$1" decomp_ok) > 0)) || fail "load $1 did nothing"
+}
+
+has_worked() { (($(counter "$1" completed) > $2)); } # N COMPLETED
+
+# wait_for_work SECONDS N COUNT: until the Nth device has completed more than COUNT further descriptors.
+wait_for_work() {
+	local before
+	before=$(counter "$2" completed)
+	wait_for "$1" "the load runs" has_worked "$2" $((before + $3))
+}
+
+# device_serves: a load that device 0 carries out.
+device_serves() {
+	local before
+	before=$(compressions 0)
+	load_run 0 30 pattern=mixed count=20 >/dev/null
+	load_clean 0
+	check "compressions by the device" $(($(compressions 0) - before)) -ge 20
 }
 
 load_errnos() { grep -E '_errno_|first_mismatch' "$load_dir/$1/result" | tr '\n' ' ' | sed 's/^/: /'; }
