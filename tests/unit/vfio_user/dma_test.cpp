@@ -51,7 +51,7 @@ class DmaTest : public ServerTest {
     template <typename Work>
     void with_dma(Work work) {
         std::atomic<bool> done{false};
-        std::jthread engine([&] {
+        std::jthread engine = function.engine([&] {
             work();
             done = true;
         });
@@ -270,7 +270,7 @@ TEST_F(DmaTest, CompletionStatusIsLast) {
     auto* const bytes = guest.bytes().data();
     const std::atomic_ref<std::byte> status(bytes[0]);
     constexpr unsigned kRounds = 20000;
-    std::jthread engine([&](const std::stop_token& stop) {
+    std::jthread engine = function.engine([&](const std::stop_token& stop) {
         std::array<std::byte, 64> record{};
         for (unsigned round = 0; round < kRounds; ++round) {
             record.fill(static_cast<std::byte>(round % 255 + 1));
@@ -384,7 +384,7 @@ TEST(DmaMessages, AreSplitAtTheClientsLimit) {
     const auto data = pattern(20000);
     std::ranges::copy(data, guest.bytes().begin());
     std::atomic<bool> done{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::vector<std::byte> out(data.size());
         EXPECT_TRUE(function.host.load()->memory().read(0, out));
         EXPECT_EQ(out, data);
@@ -406,7 +406,7 @@ TEST_F(DmaTest, ManyThreadsByMessages) {
     std::atomic<unsigned> running{kThreads};
     std::vector<std::jthread> engines;
     for (unsigned i = 0; i < kThreads; ++i) {
-        engines.emplace_back([&, i] {
+        engines.push_back(function.engine([&, i] {
             const std::uint64_t at = kBase + i * 8 * kPage;
             for (unsigned round = 0; round < 50; ++round) {
                 const auto data = pattern(100 + round * 37, i * 1000 + round);
@@ -416,7 +416,7 @@ TEST_F(DmaTest, ManyThreadsByMessages) {
                 EXPECT_EQ(out, data);
             }
             --running;
-        });
+        }));
     }
     EXPECT_TRUE(client->serve_dma([&] { return running == 0; }, 30s));
     EXPECT_EQ(guest.bytes().size(), 64 * kPage);
@@ -508,7 +508,7 @@ class ImpatientDmaTest : public ServerTest {
 TEST_F(ImpatientDmaTest, AClientThatNeverAnswers) {
     client->on_dma = [](const Reply&) { return true; };
     std::atomic<bool> done{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::array<std::byte, 64> out{};
         EXPECT_FALSE(host().memory().read(kBase, out));
         done = true;
@@ -524,7 +524,7 @@ TEST_F(ImpatientDmaTest, ALateReplyDoesNotTouchWhatIsNoLongerThere) {
         return true;
     };
     std::atomic<bool> done{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         {
             auto out = std::make_unique<std::array<std::byte, 64>>();
             EXPECT_FALSE(host().memory().read(kBase, *out));
@@ -547,12 +547,11 @@ TEST_F(ImpatientDmaTest, TheClientLeavesInTheMiddleOfAnAccess) {
     std::atomic<int> failed{0};
     device::Host& host_now = host();
     std::vector<std::jthread> engines;
-    function.on_detach = [&] { engines.clear(); };  // waits for them, as a device does
     for (int i = 0; i < 4; ++i) {
-        engines.emplace_back([&] {
+        engines.push_back(function.engine([&] {
             std::array<std::byte, 64> out{};
             if (!host_now.memory().read(kBase, out)) ++failed;
-        });
+        }));
     }
     EXPECT_TRUE(client->serve_dma([&] { return asked == 4; }, 5s));
     function.done_with_host();
@@ -568,7 +567,7 @@ TEST_F(ImpatientDmaTest, UnmapEndsAnAccessThatWaits) {
         return true;
     };
     std::atomic<bool> failed{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::array<std::byte, 64> out{};
         failed = !host().memory().read(kBase, out);
     });
@@ -586,7 +585,7 @@ TEST_F(ImpatientDmaTest, UnmapLetsAnAccessFinishThatIsAnswered) {
         return true;
     };
     std::atomic<bool> ok{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::array<std::byte, 64> out{};
         ok = host().memory().read(kBase, out);
     });
@@ -609,7 +608,7 @@ TEST_F(ImpatientDmaTest, UnmapRacesWithAccesses) {
     device::Host& host_now = host();
     std::vector<std::jthread> engines;
     for (unsigned i = 0; i < 3; ++i) {
-        engines.emplace_back([&, i] {
+        engines.push_back(function.engine([&, i] {
             // A page of its own, of which the second one's lies in both regions.
             const std::uint64_t at = 0x800000 + i * kPage + kPage / 2;
             std::vector<std::byte> data(kPage, static_cast<std::byte>(i + 1));
@@ -617,7 +616,7 @@ TEST_F(ImpatientDmaTest, UnmapRacesWithAccesses) {
                 if (host_now.memory().write(at, data)) ++accesses;
                 if (host_now.memory().read(at, data)) ++accesses;
             }
-        });
+        }));
     }
     for (unsigned round = 0; round < 200; ++round) {
         auto& guest = client->map_memory(0x800000, 2 * kPage);

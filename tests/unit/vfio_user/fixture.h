@@ -19,6 +19,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -47,7 +48,6 @@ class FakeFunction final : public device::Function {
 
     std::function<void(std::uint32_t region, std::uint64_t offset)> on_write;
     std::function<void()> on_reset;
-    std::function<void()> on_detach;
     std::atomic<device::Host*> host{nullptr};
     std::atomic<int> attached{0};
     std::atomic<int> detached{0};
@@ -88,12 +88,24 @@ class FakeFunction final : public device::Function {
         ++resets;
         if (on_reset) on_reset();
     }
-    /// To be called before the client leaves, by a test whose threads have used the host: a device
-    /// would have brought its threads to rest in detach().
+    /// A thread of the device's: as a device must, detach() waits for its work to end.
+    template <typename Work>
+    [[nodiscard]] std::jthread engine(Work work) {
+        working_.fetch_add(1);
+        return std::jthread([this, work = std::move(work)](const std::stop_token& stop) {
+            if constexpr (std::is_invocable_v<const Work&, const std::stop_token&>)
+                work(stop);
+            else
+                work();
+            working_.fetch_sub(1);
+            working_.notify_all();
+        });
+    }
+    /// To be called before the client leaves, by a test whose own thread has used the host.
     void done_with_host() { released_.fetch_add(1); }
     void detach() override {
         released_.fetch_add(1);
-        if (on_detach) on_detach();
+        for (unsigned left = working_; left != 0; left = working_) working_.wait(left);
         host = nullptr;
         ++detached;
     }
@@ -108,6 +120,7 @@ class FakeFunction final : public device::Function {
     std::mutex mutex_;
     std::vector<Write> writes_;
     std::atomic<unsigned> released_{0};
+    std::atomic<unsigned> working_{0};
 };
 
 /// Lines that the server logged.

@@ -23,7 +23,7 @@ class PumpTest : public ServerTest {
 TEST_F(PumpTest, AResetWaitsForAThreadThatIsInADmaAccess) {
     std::atomic<bool> busy{true};
     std::atomic<bool> started{false};
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::vector<std::byte> data(3 * kPage);
         started = true;
         for (int i = 0; i < 20; ++i) EXPECT_TRUE(host().memory().write(kBase, data));
@@ -101,7 +101,7 @@ TEST_F(PumpTest, TheLimitHolds) {
 TEST_F(PumpTest, WakeEndsTheWait) {
     std::atomic<bool> done{false};
     function.on_reset = [&] {
-        std::jthread other([&] {
+        std::jthread other = function.engine([&] {
             std::this_thread::sleep_for(20ms);
             done = true;
             host().wake();
@@ -120,7 +120,7 @@ TEST_F(PumpTest, TheClientDiesMeanwhile) {
     device::Host& host_now = host();
     function.on_reset = [&] { pumped = host_now.pump_until([&] { return !busy; }, 10s); };
     client->send(Command::kDeviceReset);
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::vector<std::byte> data(kPage);
         ok = host_now.memory().read(kBase, data);
         busy = false;
@@ -146,7 +146,7 @@ TEST_F(PumpTest, StopEndsTheAccessesThatItWaitsFor) {
     std::atomic<bool> pumped{false};
     device::Host& host_now = host();
     function.on_reset = [&] { pumped = host_now.pump_until([&] { return !busy; }, 60s); };
-    std::jthread engine([&] {
+    std::jthread engine = function.engine([&] {
         std::vector<std::byte> data(kPage);
         ok = host_now.memory().read(kBase, data);
         busy = false;
