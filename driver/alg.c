@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The algorithms, there from the first bound WQ until the module goes: software serves
- * where no WQ does, and whoever holds an algorithm holds the module. All are called
+ * The algorithms, there while a WQ is bound, and then as long as somebody holds one:
+ * software serves where no WQ does. All are called
  * "deflate-iaa", after the streams that they have in common, and told apart by their
  * driver names. None of these may be the common name itself: the crypto core takes no
  * second algorithm then. "deflate-iaa-hw" has the highest priority, and is what users
  * who ask for "deflate-iaa" get. "deflate-iaa-generic" is the same in software, since
  * the core wants a synchronous algorithm of the same name beside an asynchronous one.
  */
+#include <linux/workqueue.h>
+
+#include "compat/crypto.h"
 #include "iaa.h"
 
 static int iaa_compress(struct acomp_req *req)
@@ -24,7 +27,8 @@ static int soft_op(struct acomp_req *req, bool compress)
 {
 	int rc = iaa_request_check(req);
 
-	return iaa_request_end(req, rc ? rc : iaa_soft_request(req, compress));
+	return iaa_request_end(req, rc ? rc : iaa_soft_request(req, compress,
+							      req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP));
 }
 
 static int soft_compress(struct acomp_req *req)
@@ -55,43 +59,102 @@ static struct acomp_alg algs[] = {
 		.compress = iaa_compress,
 		.decompress = iaa_decompress,
 		IAA_ACOMP_DST_FREE
+		IAA_ACOMP_REQSIZE(sizeof(struct iaa_req_ctx))
 		.base = {
 			.cra_name = "deflate-iaa",
 			.cra_driver_name = "deflate-iaa-hw",
 			.cra_priority = 300,
 			.cra_flags = CRYPTO_ALG_ASYNC,
+			IAA_ACOMP_BASE_REQSIZE(sizeof(struct iaa_req_ctx))
 			.cra_module = THIS_MODULE,
 		},
 	},
 };
 
+/* How often to look whether what nobody needs any more is still held. */
+#define HELD_MS 1000
+/* What registering and unregistering leave behind in an algorithm. */
+#define REGISTERED_FLAGS (CRYPTO_ALG_TESTED | CRYPTO_ALG_DYING | CRYPTO_ALG_DEAD)
+
 static DEFINE_MUTEX(algs_lock);	/* guards n_registered */
 static unsigned int n_registered;
 
+static void update_fn(struct work_struct *work)
+{
+	iaa_algs_update();
+}
+static DECLARE_DEFERRABLE_WORK(update_work, update_fn);
+
+static bool wanted(void)
+{
+	bool bound;
+
+	mutex_lock(&iaa_lock);
+	bound = !list_empty(&iaa_wqs);
+	mutex_unlock(&iaa_lock);
+	return bound;
+}
+
+static void register_all(void)
+{
+	struct crypto_alg *base;
+	int rc;
+
+	for (; n_registered < ARRAY_SIZE(algs); n_registered++) {
+		base = &algs[n_registered].base;
+		base->cra_flags &= ~REGISTERED_FLAGS;
+		rc = crypto_register_acomp(&algs[n_registered]);
+		if (rc) {
+			pr_err("iaa_crypto: cannot register %s: %d\n", base->cra_driver_name, rc);
+			break;
+		}
+	}
+}
+
+/*
+ * Nobody may take hold of an algorithm between the look at its references and its
+ * unregistration, which must find none: from the look on, it is passed over.
+ */
+static bool retire(struct crypto_alg *base)
+{
+	bool idle;
+
+	down_write(&crypto_alg_sem);
+	idle = refcount_read(&base->cra_refcnt) == 1;
+	if (idle)
+		base->cra_flags |= CRYPTO_ALG_DYING;
+	up_write(&crypto_alg_sem);
+	return idle;
+}
+
+static void unregister_idle(void)
+{
+	while (n_registered && retire(&algs[n_registered - 1].base))
+		crypto_unregister_acomp(&algs[--n_registered]);
+}
+
 /**
- * iaa_algs_register() - register what is not registered yet
+ * iaa_algs_update() - register what is missing, or unregister what nobody needs
  *
  * Takes as long as the self-tests. These may wait for the health of a WQ: the caller
  * holds no lock that health takes.
  */
-void iaa_algs_register(void)
+void iaa_algs_update(void)
 {
-	int rc;
-
 	mutex_lock(&algs_lock);
-	for (; n_registered < ARRAY_SIZE(algs); n_registered++) {
-		rc = crypto_register_acomp(&algs[n_registered]);
-		if (rc) {
-			pr_err("iaa_crypto: cannot register %s: %d\n",
-			       algs[n_registered].base.cra_driver_name, rc);
-			break;
-		}
-	}
+	if (wanted())
+		register_all();
+	else
+		unregister_idle();
+	if (n_registered && !wanted())
+		queue_delayed_work(iaa_workqueue, &update_work, msecs_to_jiffies(HELD_MS));
 	mutex_unlock(&algs_lock);
 }
 
 /** iaa_algs_exit() - unregister all; the module is not in use any more */
 void iaa_algs_exit(void)
 {
-	crypto_unregister_acomps(algs, n_registered);
+	cancel_delayed_work_sync(&update_work);
+	while (n_registered)
+		crypto_unregister_acomp(&algs[--n_registered]);
 }

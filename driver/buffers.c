@@ -59,40 +59,29 @@ void iaa_buffers_free_large(struct iaa_device *dev)
 }
 
 /**
- * iaa_buffers_alloc() - make a WQ's slots and buffers
- * @iwq: the WQ, enabled
+ * iaa_buffers_alloc() - make a slot's own buffers
+ * @slot: the slot
+ *
+ * Return: 0 or -ENOMEM; what there is then is freed by iaa_buffers_free().
  */
-int iaa_buffers_alloc(struct iaa_wq *iwq)
+int iaa_buffers_alloc(struct iaa_slot *slot)
 {
-	unsigned int i, n = idxd_wq_num_descs(iwq->wq);
+	struct iaa_device *dev = slot->iwq->dev;
 
-	iwq->slots = kvcalloc(n, sizeof(*iwq->slots), GFP_KERNEL);
-	if (!iwq->slots)
-		return -ENOMEM;
-	iwq->n_slots = n;
-	for (i = 0; i < n; i++) {
-		if (alloc_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL) ||
-		    alloc_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL_OUT))
-			return -ENOMEM;
-	}
-	return 0;
+	return alloc_buffer(dev, &slot->small_src, IAA_SMALL) ?:
+	       alloc_buffer(dev, &slot->small_dst, IAA_SMALL_OUT);
 }
 
 /**
- * iaa_buffers_free() - free a WQ's slots and buffers, as far as there are any
- * @iwq: the WQ; the device does not write any more
+ * iaa_buffers_free() - free a slot's own buffers, as far as there are any
+ * @slot: the slot; the device does not write any more
  */
-void iaa_buffers_free(struct iaa_wq *iwq)
+void iaa_buffers_free(struct iaa_slot *slot)
 {
-	unsigned int i;
+	struct iaa_device *dev = slot->iwq->dev;
 
-	for (i = 0; i < iwq->n_slots; i++) {
-		free_buffer(iwq->dev, &iwq->slots[i].small_src, IAA_SMALL);
-		free_buffer(iwq->dev, &iwq->slots[i].small_dst, IAA_SMALL_OUT);
-	}
-	kvfree(iwq->slots);
-	iwq->slots = NULL;
-	iwq->n_slots = 0;
+	free_buffer(dev, &slot->small_src, IAA_SMALL);
+	free_buffer(dev, &slot->small_dst, IAA_SMALL_OUT);
 }
 
 /* Each CPU begins at another pair, so that they meet only where there are too few. */
@@ -116,13 +105,13 @@ static void use_buffer(struct iaa_side *side, const struct iaa_buffer *buf, u32 
 	side->len = len;
 }
 
-static int use_place(struct iaa_wq *iwq, struct iaa_side *side, struct scatterlist *sg, u32 len,
+static int use_place(struct device *dev, struct iaa_side *side, struct scatterlist *sg, u32 len,
 		     enum dma_data_direction dir)
 {
 	/* Where it cannot be mapped, software serves: no reason to write into the log. */
-	side->dma = dma_map_page_attrs(iwq->dev->dev, sg_page(sg), sg->offset, len, dir,
+	side->dma = dma_map_page_attrs(dev, sg_page(sg), sg->offset, len, dir,
 				       DMA_ATTR_NO_WARN);
-	if (dma_mapping_error(iwq->dev->dev, side->dma))
+	if (dma_mapping_error(dev, side->dma))
 		return -EIO;
 	side->kind = IAA_IN_PLACE;
 	side->len = len;
@@ -135,10 +124,10 @@ static int use_place(struct iaa_wq *iwq, struct iaa_side *side, struct scatterli
  * Verification names the source as its destination, so that the device must have the
  * right to write there. It does not: nothing is to be copied back at the end.
  */
-static int use_source(struct iaa_wq *iwq, struct iaa_side *side, struct scatterlist *sg, u32 len,
+static int use_source(struct device *dev, struct iaa_side *side, struct scatterlist *sg, u32 len,
 		      bool verify)
 {
-	int rc = use_place(iwq, side, sg, len, verify ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE);
+	int rc = use_place(dev, side, sg, len, verify ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE);
 
 	if (verify)
 		side->attrs = DMA_ATTR_SKIP_CPU_SYNC;
@@ -165,36 +154,56 @@ static bool overlaps(struct scatterlist *sg, u32 len, struct scatterlist *place,
 	return false;
 }
 
+/* Memory is mapped as a whole here (see iaa_soft_init()): a segment is in one piece. */
 static void copy_in(void *to, struct scatterlist *sg, u32 len)
 {
-	if (in_one_piece(sg, len))
-		memcpy(to, sg_virt(sg), len);
-	else
-		sg_copy_to_buffer(sg, sg_nents_for_len(sg, len), to, len);
+	u32 part;
+
+	for (;;) {
+		part = min(sg->length, len);
+		memcpy(to, sg_virt(sg), part);
+		len -= part;
+		if (!len)
+			return;
+		to += part;
+		sg = sg_next(sg);
+	}
+}
+
+static void copy_out(struct scatterlist *sg, const void *from, u32 len)
+{
+	u32 part;
+
+	for (;;) {
+		part = min(sg->length, len);
+		memcpy(sg_virt(sg), from, part);
+		len -= part;
+		if (!len)
+			return;
+		from += part;
+		sg = sg_next(sg);
+	}
 }
 
 /**
  * iaa_buffers_attach() - give the device a request's data
- * @iwq: the WQ
- * @slot: the slot of the descriptor
+ * @slot: the slot; what is asked for is in it
  * @req: the request, its lengths checked
- * @compress: what it asks for
- * @verify: the device is going to read the destination, too
  *
  * The device may get less room than the request has.
  *
  * Return: 0, -ENOBUFS where there is no buffer to gather in, -EFBIG where it would
  * not hold the source, -EIO where mapping failed. Nothing is attached then.
  */
-int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
-		       bool compress, bool verify)
+int iaa_buffers_attach(struct iaa_slot *slot, struct acomp_req *req)
 {
+	struct iaa_device *dev = slot->iwq->dev;
 	struct scatterlist *src = req->src, *dst = req->dst;
-	u32 src_len = req->slen, dst_len = min(req->dlen, iwq->max_len);
+	u32 src_len = req->slen, dst_len = min(req->dlen, slot->iwq->max_len);
 	bool src_here, dst_here;
 	int rc;
 
-	if (compress && src_len <= IAA_SMALL)
+	if (slot->compress && src_len <= IAA_SMALL)
 		dst_len = min_t(u32, dst_len, IAA_SMALL_OUT);
 	src_here = src_len > IAA_SMALL && in_one_piece(src, src_len);
 	dst_here = dst_len > IAA_SMALL_OUT && in_one_piece(dst, dst_len);
@@ -209,8 +218,8 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	if (src_len <= IAA_SMALL)
 		use_buffer(&slot->src, &slot->small_src, src_len);
 	else if (src_here)
-		rc = use_source(iwq, &slot->src, src, src_len, verify);
-	else if (src_len <= IAA_LARGE && borrow(iwq->dev, slot))
+		rc = use_source(dev->dev, &slot->src, src, src_len, slot->check);
+	else if (src_len <= IAA_LARGE && borrow(dev, slot))
 		use_buffer(&slot->src, &slot->large->src, src_len);
 	if (slot->src.kind == IAA_IN_NONE)
 		goto err;
@@ -219,9 +228,9 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 	if (dst_len <= IAA_SMALL_OUT)
 		use_buffer(&slot->dst, &slot->small_dst, dst_len);
 	else if (dst_here)
-		rc = use_place(iwq, &slot->dst, dst, dst_len,
-			       verify ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE);
-	else if (borrow(iwq->dev, slot))
+		rc = use_place(dev->dev, &slot->dst, dst, dst_len,
+			       slot->check ? DMA_BIDIRECTIONAL : DMA_FROM_DEVICE);
+	else if (borrow(dev, slot))
 		use_buffer(&slot->dst, &slot->large->dst, min_t(u32, dst_len, IAA_LARGE));
 	if (slot->dst.kind == IAA_IN_NONE)
 		goto err;
@@ -230,28 +239,27 @@ int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_r
 		copy_in(slot->src.buf, src, src_len);
 	return 0;
 err:
-	iaa_buffers_detach(iwq, slot);
+	iaa_buffers_detach(slot);
 	return rc;
 }
 
-static void detach_side(struct iaa_wq *iwq, struct iaa_side *side)
+static void detach_side(struct device *dev, struct iaa_side *side)
 {
 	if (side->kind == IAA_IN_PLACE)
-		dma_unmap_page_attrs(iwq->dev->dev, side->dma, side->len, side->dir, side->attrs);
+		dma_unmap_page_attrs(dev, side->dma, side->len, side->dir, side->attrs);
 	side->kind = IAA_IN_NONE;
 }
 
 /**
  * iaa_buffers_detach() - take a request's data back from the device
- * @iwq: the WQ
  * @slot: the slot
  */
-void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot)
+void iaa_buffers_detach(struct iaa_slot *slot)
 {
-	struct iaa_device *dev = iwq->dev;
+	struct iaa_device *dev = slot->iwq->dev;
 
-	detach_side(iwq, &slot->src);
-	detach_side(iwq, &slot->dst);
+	detach_side(dev->dev, &slot->src);
+	detach_side(dev->dev, &slot->dst);
 	if (slot->large) {
 		clear_bit_unlock(slot->large - dev->large, &dev->large_busy);
 		slot->large = NULL;
@@ -266,10 +274,6 @@ void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot)
  */
 void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len)
 {
-	if (slot->dst.kind != IAA_IN_BUFFER || !len)
-		return;
-	if (in_one_piece(req->dst, len))
-		memcpy(sg_virt(req->dst), slot->dst.buf, len);
-	else
-		sg_copy_from_buffer(req->dst, sg_nents_for_len(req->dst, len), slot->dst.buf, len);
+	if (slot->dst.kind == IAA_IN_BUFFER && len)
+		copy_out(req->dst, slot->dst.buf, len);
 }

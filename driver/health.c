@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "iaa.h"
+#include "stats/trace.h"
 
 #define LOOK_AGAIN_MS	50
 #define LOOK_SELDOM_MS	1000
@@ -22,18 +23,18 @@
 /* What has served for so long is not held against a WQ any more. */
 #define FORGIVE_MS	60000
 
-/* Finishes a request whose descriptor the device has done with. */
-static void finish_slot(struct iaa_wq *iwq, struct iaa_slot *slot)
+/* Finishes the request that waits for a descriptor, if one does. */
+static void finish_request(struct iaa_slot *slot)
 {
 	struct acomp_req *req = slot->req;
 	bool compress = slot->compress;
 	int rc;
 
 	slot->req = NULL;
-	iaa_buffers_detach(iwq, slot);
+	iaa_buffers_detach(slot);
 	if (!req)
 		return;
-	rc = iaa_request_end(req, iaa_soft_request(req, compress));
+	rc = iaa_request_end(req, iaa_soft_request(req, compress, true));
 	local_bh_disable();
 	acomp_request_complete(req, rc);
 	local_bh_enable();
@@ -45,6 +46,15 @@ static void look_again(struct iaa_wq *iwq, unsigned int ms)
 	if (!iwq->closing)
 		mod_delayed_work(iaa_workqueue, &iwq->health, msecs_to_jiffies(ms));
 	spin_unlock_bh(&iwq->lost_lock);
+}
+
+/**
+ * iaa_wq_look() - have a WQ's health look at it now
+ * @iwq: the WQ
+ */
+void iaa_wq_look(struct iaa_wq *iwq)
+{
+	look_again(iwq, 0);
 }
 
 /**
@@ -60,7 +70,7 @@ void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot)
 		dev_err(idxd_wq_dev(iwq->wq),
 			"no answer in time, taken out of use; see iaa-crypto.rst, \"A WQ is taken out of use\"\n");
 	spin_lock_bh(&iwq->lost_lock);
-	list_add_tail(&slot->lost, &iwq->lost);
+	list_add_tail(&slot->node, &iwq->lost);
 	spin_unlock_bh(&iwq->lost_lock);
 	look_again(iwq, 0);
 }
@@ -89,35 +99,57 @@ void iaa_wq_finish_lost(struct iaa_wq *iwq)
 	/* Memory may be what the requests that wait are to free. */
 	unsigned int noio = memalloc_noio_save();
 
-	list_for_each_entry_safe(slot, next, &iwq->lost, lost) {
-		list_del(&slot->lost);
-		finish_slot(iwq, slot);
+	list_for_each_entry_safe(slot, next, &iwq->lost, node) {
+		list_del(&slot->node);
+		finish_request(slot);
+		/* idxd has emptied its lists. */
+		slot->listed = false;
+		iaa_slot_put(slot);
 	}
 	memalloc_noio_restore(noio);
 }
 
-/* Takes in late answers, or all where the device has stopped. Returns how many are owed. */
-static unsigned int collect_late(struct iaa_wq *iwq, bool all)
+/*
+ * Takes in late answers. Where the device has @stopped there will not be any, and nothing
+ * holds up the requests that wait; but what idxd has in its lists stays lost until
+ * the reset. Returns how many are owed.
+ */
+static unsigned int collect_late(struct iaa_wq *iwq, bool stopped)
 {
+	unsigned int owed = 0, unseen = 0;
 	struct iaa_slot *slot, *next;
-	unsigned int owed = 0;
 	LIST_HEAD(late);
+	LIST_HEAD(keep);
 
 	spin_lock_bh(&iwq->lost_lock);
-	list_for_each_entry_safe(slot, next, &iwq->lost, lost) {
-		if (all || idxd_desc_iax_completion(slot->desc)->status)
-			list_move_tail(&slot->lost, &late);
-		else
+	list_for_each_entry_safe(slot, next, &iwq->lost, node) {
+		bool listed = READ_ONCE(slot->listed);
+
+		if (!stopped && !iaa_op_answered(slot))
 			owed++;
+		else if (!listed)
+			list_move_tail(&slot->node, &late);
+		else if (stopped)
+			list_move_tail(&slot->node, &keep);
+		else
+			unseen++;
 	}
 	spin_unlock_bh(&iwq->lost_lock);
+	/* That the answer is there has escaped the interrupt thread. */
+	if (unseen)
+		iaa_wq_wake_irq(iwq);
 
-	list_for_each_entry_safe(slot, next, &late, lost) {
-		list_del(&slot->lost);
-		finish_slot(iwq, slot);
-		idxd_free_desc(iwq->wq, slot->desc);
+	list_for_each_entry_safe(slot, next, &late, node) {
+		list_del(&slot->node);
+		finish_request(slot);
+		iaa_slot_put(slot);
 	}
-	return owed;
+	list_for_each_entry(slot, &keep, node)
+		finish_request(slot);
+	spin_lock_bh(&iwq->lost_lock);
+	list_splice(&keep, &iwq->lost);
+	spin_unlock_bh(&iwq->lost_lock);
+	return owed + unseen;
 }
 
 static void take_out(struct iaa_wq *iwq)
@@ -126,6 +158,7 @@ static void take_out(struct iaa_wq *iwq)
 	if (!iwq->closing && iwq->usable) {
 		iwq->usable = false;
 		iwq->failed_at = jiffies;
+		trace_iaa_wq_state(iwq, "out of use");
 		if (time_after(jiffies, iwq->back_at + msecs_to_jiffies(FORGIVE_MS)))
 			iwq->comebacks = 0;
 		iaa_route_publish();
@@ -141,6 +174,7 @@ static void put_back(struct iaa_wq *iwq)
 	if (!iwq->closing) {
 		iwq->usable = true;
 		iwq->back_at = jiffies;
+		trace_iaa_wq_state(iwq, "in use");
 		iaa_route_publish();
 		dev_info(idxd_wq_dev(iwq->wq), "answers again and is used again\n");
 	}
@@ -211,6 +245,7 @@ static void give_up(struct iaa_wq *iwq)
 
 	if (first)
 		dev_err(dev, "still no answer: is reset\n");
+	trace_iaa_wq_state(iwq, "reset");
 	rc = iaa_wq_reset(iwq);
 	if (first || !rc)
 		iwq->failed_at = jiffies;

@@ -5,8 +5,10 @@
 
 #include <linux/completion.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
+#include <linux/sbitmap.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -16,6 +18,7 @@
 #include "hw.h"
 #include "modes/modes.h"
 #include "stats/stats.h"
+#include "sync_mode.h"
 
 /* Input up to this size goes through buffers that are mapped once for all. */
 #define IAA_SMALL		PAGE_SIZE
@@ -110,28 +113,92 @@ struct iaa_side {
 };
 
 /**
- * struct iaa_slot - what belongs to one descriptor of a WQ
- * @small_src: buffer for a small input
- * @small_dst: buffer for a small output
- * @large: a pair of large buffers borrowed for the request in hand
+ * enum iaa_slot_state - who may end what a slot's descriptor was submitted for
+ * @IAA_SLOT_OWNED: whoever holds the slot
+ * @IAA_SLOT_RUNNING: the first to take it, of the interrupt and of the watch over lost ones
+ * @IAA_SLOT_LOST: it was not answered in time; its WQ's health
+ *
+ * In &iaa_slot.state, below a number that tells one use of the slot from the next.
+ */
+enum iaa_slot_state {
+	IAA_SLOT_OWNED,
+	IAA_SLOT_RUNNING,
+	IAA_SLOT_LOST,
+};
+
+#define IAA_SLOT_STATE_MASK	3
+#define IAA_SLOT_USE		4
+
+/**
+ * enum iaa_stage - which of a request's descriptors is under way
+ * @IAA_STAGE_RUN: the one that does what is asked for
+ * @IAA_STAGE_TO_VERIFY: none; the one that reads the output back is filled in
+ * @IAA_STAGE_VERIFY: that one
+ */
+enum iaa_stage {
+	IAA_STAGE_RUN,
+	IAA_STAGE_TO_VERIFY,
+	IAA_STAGE_VERIFY,
+};
+
+/**
+ * struct iaa_slot - a descriptor of a WQ, and what belongs to it
+ * @iwq: the WQ
+ * @desc: idxd's descriptor
  * @src: the source of the request in hand
  * @dst: its destination
- * @desc: idxd's descriptor
- * @lost: entry in the WQ's list of descriptors that were not answered in time
- * @req: the request that waits for a lost descriptor, if one has to
+ * @large: a pair of large buffers borrowed for it
+ * @req: the request, where it is not the holder's own business
+ * @started: when it began, local_clock()
+ * @submitted: when the descriptor under way was submitted, in jiffies
+ * @crc: checksum of what was compressed, until it is verified
+ * @out_len: bytes of output, likewise
+ * @stage: which descriptor is under way
+ * @mode: how the request is completed
  * @compress: what it asks for
- *
- * A slot is its descriptor's: whoever holds the descriptor owns the slot, and no
- * lock is needed.
+ * @check: the output is to be read back
+ * @state: &enum iaa_slot_state and the number of the use
+ * @listed: idxd has the descriptor in a list of those that interrupts are to end
+ * @cpu: where the request came from
+ * @index: its number, the descriptor's
+ * @reap: entry in a CPU's list of slots that came to be polled
+ * @node: entry in a list of those that are, or in the WQ's of lost ones
+ * @small_src: buffer for a small input
+ * @small_dst: buffer for a small output
  */
 struct iaa_slot {
-	struct iaa_buffer small_src;
-	struct iaa_buffer small_dst;
-	struct iaa_large *large;
+	struct iaa_wq *iwq;
+	struct idxd_desc *desc;
 	struct iaa_side src;
 	struct iaa_side dst;
-	struct idxd_desc *desc;
-	struct list_head lost;
+	struct iaa_large *large;
+	struct acomp_req *req;
+	u64 started;
+	unsigned long submitted;
+	u32 crc;
+	u32 out_len;
+	enum iaa_stage stage;
+	enum iaa_sync_mode mode;
+	bool compress;
+	bool check;
+	atomic_t state;
+	bool listed;
+	int cpu;
+	unsigned int index;
+	struct llist_node reap;
+	struct list_head node;
+	struct iaa_buffer small_src;
+	struct iaa_buffer small_dst;
+};
+
+/**
+ * struct iaa_req_ctx - what a request carries for this driver
+ * @work: does it in software
+ * @req: the request
+ * @compress: what it asks for
+ */
+struct iaa_req_ctx {
+	struct work_struct work;
 	struct acomp_req *req;
 	bool compress;
 };
@@ -168,8 +235,11 @@ struct iaa_config {
  * @enabled: idxd has it enabled; under idxd's wq_lock
  * @ref: requests that use it; killed when it is reset or unbound
  * @drained: @ref has come to nothing
+ * @irq: interrupts can end its descriptors
  * @slots: one for each descriptor
  * @n_slots: how many
+ * @pool: a bit for each slot that is not free
+ * @at_hand: a free slot for each CPU, outside of @pool
  * @max_len: largest source and destination
  * @index: its index in the snapshot being built
  * @usable: to be routed to; under iaa_lock
@@ -179,6 +249,8 @@ struct iaa_config {
  * @blocked: the log says that another WQ keeps it from being enabled
  * @comebacks: times that it was tried again since it last served for long
  * @back_at: when it was last put into use, in jiffies
+ * @watched: @watch is going to look
+ * @watch: looks for descriptors whose interrupt does not come
  * @lost_lock: guards @lost and @closing
  * @lost: slots whose descriptors were not answered in time
  * @closing: it is being unbound: nobody starts @health any more
@@ -194,8 +266,11 @@ struct iaa_wq {
 	bool enabled;
 	struct percpu_ref ref;
 	struct completion drained;
+	bool irq;
 	struct iaa_slot *slots;
 	unsigned int n_slots;
+	struct sbitmap pool;
+	struct iaa_slot * __percpu *at_hand;
 	u32 max_len;
 	u16 index;
 	bool usable;
@@ -205,6 +280,8 @@ struct iaa_wq {
 	bool blocked;
 	unsigned int comebacks;
 	unsigned long back_at;
+	unsigned long watched;
+	struct delayed_work watch;
 	spinlock_t lost_lock;	/* guards lost and closing */
 	struct list_head lost;
 	bool closing;
@@ -224,6 +301,8 @@ extern unsigned int iaa_timeout_ms;
 /* sysfs.c */
 extern const struct attribute_group *iaa_driver_groups[];
 bool iaa_verify_enabled(void);
+enum iaa_sync_mode iaa_sync_mode(void);
+const char *iaa_sync_mode_name(enum iaa_sync_mode mode);
 
 /* device.c */
 struct iaa_device *iaa_device_get(struct idxd_device *idxd);
@@ -232,6 +311,7 @@ void iaa_device_put(struct iaa_device *dev);
 /* wq.c */
 extern struct idxd_device_driver iaa_driver;
 int iaa_wq_reset(struct iaa_wq *iwq);
+void iaa_wq_wake_irq(struct iaa_wq *iwq);
 
 /* config.c */
 int iaa_config_save(struct iaa_config *config, struct idxd_wq *wq);
@@ -240,6 +320,7 @@ void iaa_config_restore(const struct iaa_config *config, struct idxd_wq *wq);
 /* health.c */
 void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot);
 void iaa_wq_refused(struct iaa_wq *iwq, int rc);
+void iaa_wq_look(struct iaa_wq *iwq);
 void iaa_wq_health(struct work_struct *work);
 void iaa_wq_finish_lost(struct iaa_wq *iwq);
 
@@ -247,24 +328,46 @@ void iaa_wq_finish_lost(struct iaa_wq *iwq);
 int iaa_route_init(void);
 void iaa_route_exit(void);
 void iaa_route_publish(void);
-struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
-			     enum iaa_reason *reason);
+struct iaa_slot *iaa_route_get(bool compress, u32 len, enum iaa_reason *reason);
+
+/* slot.c */
+int iaa_slots_alloc(struct iaa_wq *iwq);
+void iaa_slots_free(struct iaa_wq *iwq);
+int iaa_slots_claim(struct iaa_wq *iwq);
+struct iaa_slot *iaa_slot_get(struct iaa_wq *iwq);
+void iaa_slot_put(struct iaa_slot *slot);
 
 /* buffers.c */
 void iaa_buffers_alloc_large(struct iaa_device *dev);
 void iaa_buffers_free_large(struct iaa_device *dev);
-int iaa_buffers_alloc(struct iaa_wq *iwq);
-void iaa_buffers_free(struct iaa_wq *iwq);
-int iaa_buffers_attach(struct iaa_wq *iwq, struct iaa_slot *slot, struct acomp_req *req,
-		       bool compress, bool verify);
-void iaa_buffers_detach(struct iaa_wq *iwq, struct iaa_slot *slot);
+int iaa_buffers_alloc(struct iaa_slot *slot);
+void iaa_buffers_free(struct iaa_slot *slot);
+int iaa_buffers_attach(struct iaa_slot *slot, struct acomp_req *req);
+void iaa_buffers_detach(struct iaa_slot *slot);
 void iaa_buffers_copy_out(struct iaa_slot *slot, struct acomp_req *req, u32 len);
+
+/* operation.c */
+void iaa_op_begin(struct iaa_slot *slot);
+int iaa_op_submit(struct iaa_slot *slot, bool irq);
+bool iaa_op_answered(struct iaa_slot *slot);
+bool iaa_op_wait(struct iaa_slot *slot, bool may_sleep);
+int iaa_op_step(struct iaa_slot *slot, enum iaa_reason *reason);
 
 /* request.c */
 int iaa_request_check(struct acomp_req *req);
 int iaa_request_end(struct acomp_req *req, int rc);
 int iaa_request(struct acomp_req *req, bool compress);
-int iaa_run(struct iaa_wq *iwq, struct idxd_desc *desc, bool may_sleep);
+int iaa_request_finish(struct iaa_slot *slot, struct acomp_req *req, int rc,
+		       enum iaa_reason *reason);
+void iaa_request_release(struct iaa_slot *slot);
+
+/* async.c */
+int iaa_async_init(void);
+void iaa_async_exit(void);
+int iaa_async_start(struct iaa_slot *slot, struct acomp_req *req);
+void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool free_desc,
+		   void *ctx, u32 *status);
+void iaa_async_watch(struct work_struct *work);
 
 /* selfcheck.c */
 int iaa_selfcheck(struct iaa_wq *iwq);
@@ -272,11 +375,11 @@ int iaa_selfcheck(struct iaa_wq *iwq);
 /* soft.c */
 int iaa_soft_init(void);
 void iaa_soft_exit(void);
-int iaa_soft_request(struct acomp_req *req, bool compress);
+int iaa_soft_request(struct acomp_req *req, bool compress, bool may_sleep);
 int iaa_soft_inflate(const void *src, unsigned int slen, void *dst, unsigned int *dlen);
 
 /* alg.c */
-void iaa_algs_register(void);
+void iaa_algs_update(void);
 void iaa_algs_exit(void);
 
 #endif /* IAA_H */

@@ -40,9 +40,15 @@ static int __init iaa_init(void)
 	rc = iaa_soft_init();
 	if (rc)
 		goto err_workqueue;
-	rc = iaa_route_init();
+	rc = iaa_async_init();
 	if (rc)
 		goto err_soft;
+	rc = iaa_stats_init();
+	if (rc)
+		goto err_async;
+	rc = iaa_route_init();
+	if (rc)
+		goto err_stats;
 	iaa_debugfs_create();
 	rc = __idxd_driver_register(&iaa_driver, THIS_MODULE, KBUILD_MODNAME);
 	if (rc) {
@@ -55,6 +61,10 @@ static int __init iaa_init(void)
 err_debugfs:
 	iaa_debugfs_remove();
 	iaa_route_exit();
+err_stats:
+	iaa_stats_exit();
+err_async:
+	iaa_async_exit();
 err_soft:
 	iaa_soft_exit();
 err_workqueue:
@@ -68,8 +78,11 @@ static void __exit iaa_exit(void)
 	iaa_debugfs_remove();
 	iaa_algs_exit();
 	iaa_route_exit();
+	/* In this order: what is reaped may end in software. */
+	iaa_async_exit();
 	destroy_workqueue(iaa_workqueue);
 	iaa_soft_exit();
+	iaa_stats_exit();
 	/* The last reference to a WQ is dropped in an RCU callback of ours. */
 	rcu_barrier();
 }

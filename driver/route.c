@@ -148,18 +148,17 @@ void iaa_route_publish(void)
  * iaa_route_get() - find a WQ that takes a request now
  * @compress: what it asks for
  * @len: the longest run that the request moves
- * @desc: set to a descriptor of the WQ
  * @reason: set to why there is none
  *
- * Return: a WQ with a reference held and a descriptor allocated, or NULL.
+ * Return: a slot of the WQ, with a reference of that held, or NULL.
  */
-struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
-			     enum iaa_reason *reason)
+struct iaa_slot *iaa_route_get(bool compress, u32 len, enum iaa_reason *reason)
 {
 	const struct iaa_cpu_route *route;
+	struct iaa_slot *slot = NULL;
 	struct iaa_snapshot *snap;
-	struct iaa_wq *iwq = NULL;
 	unsigned int i, first = 0;
+	struct iaa_wq *iwq;
 
 	*reason = IAA_R_NO_WQ;
 	rcu_read_lock();
@@ -180,20 +179,15 @@ struct iaa_wq *iaa_route_get(bool compress, u32 len, struct idxd_desc **desc,
 		}
 		if (test_bit(0, &iwq->failed) || !percpu_ref_tryget_live_rcu(&iwq->ref))
 			continue;
-		*desc = idxd_alloc_desc(iwq->wq, IDXD_OP_NONBLOCK);
-		if (!IS_ERR(*desc))
+		slot = iaa_slot_get(iwq);
+		if (slot)
 			goto out;
-		/* Not enabled any more: the same as if it were not there. */
-		if (PTR_ERR(*desc) == -EAGAIN)
-			*reason = IAA_R_WQ_FULL;
-		else
-			iaa_wq_refused(iwq, PTR_ERR(*desc));
+		*reason = IAA_R_WQ_FULL;
 		percpu_ref_put(&iwq->ref);
 	}
-	iwq = NULL;
 out:
 	rcu_read_unlock();
-	return iwq;
+	return slot;
 }
 
 static void rebuild_fn(struct work_struct *work)

@@ -10,12 +10,12 @@ static const u8 plain[] = "known answer, known answer, known answer: 0123456789 
 #define PLAIN_LEN (sizeof(plain) - 1)
 #define PLAIN_CRC 0xca21512d
 
-/* Whether the device was asked at all, and whether it answered: see iaa_selfcheck(). */
-static int ask(struct iaa_wq *iwq, struct idxd_desc *desc)
+/* Return: 0 when it has answered, -ETIMEDOUT when not, -EAGAIN when it was not asked. */
+static int ask(struct iaa_slot *slot)
 {
-	int rc = iaa_run(iwq, desc, true);
-
-	return rc && rc != -ETIMEDOUT ? -EAGAIN : rc;
+	if (iaa_op_submit(slot, false))
+		return -EAGAIN;
+	return iaa_op_wait(slot, true) ? 0 : -ETIMEDOUT;
 }
 
 /* Two blocks, so that a device that stops at the first one's end is found out. */
@@ -47,7 +47,7 @@ static int check_decompress(struct iaa_wq *iwq, struct iaa_slot *slot, struct ia
 	memset(slot->small_dst.va, 0xa5, job->dst_len);
 	job->src_len = sizeof(stream);
 	iaa_hw_decompress(idxd_desc_iax_hw(desc), job);
-	rc = ask(iwq, desc) ?: judge(iwq, "decompression", desc);
+	rc = ask(slot) ?: judge(iwq, "decompression", desc);
 	if (rc)
 		return rc;
 	if (idxd_desc_iax_completion(desc)->output_size == PLAIN_LEN &&
@@ -69,7 +69,7 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
 	memset(slot->small_dst.va, 0xa5, job->dst_len);
 	job->src_len = PLAIN_LEN;
 	iaa_hw_compress(idxd_desc_iax_hw(desc), job);
-	rc = ask(iwq, desc) ?: judge(iwq, "compression", desc);
+	rc = ask(slot) ?: judge(iwq, "compression", desc);
 	if (rc)
 		return rc;
 	out_len = idxd_desc_iax_completion(desc)->output_size;
@@ -81,7 +81,7 @@ static int check_compress(struct iaa_wq *iwq, struct iaa_slot *slot, struct iaa_
 	}
 
 	iaa_hw_verify(idxd_desc_iax_hw(desc), job, out_len);
-	return ask(iwq, desc) ?: judge(iwq, "verification", desc);
+	return ask(slot) ?: judge(iwq, "verification", desc);
 }
 
 /**
@@ -98,29 +98,26 @@ int iaa_selfcheck(struct iaa_wq *iwq)
 		.aecs = iwq->dev->aecs_dma,
 		.dst_len = min_t(u32, IAA_SMALL, iwq->max_len),
 	};
-	struct idxd_desc *desc;
 	struct iaa_slot *slot;
 	int rc;
 
-	desc = idxd_alloc_desc(iwq->wq, IDXD_OP_NONBLOCK);
-	if (IS_ERR(desc))
+	slot = iaa_slot_get(iwq);
+	if (!slot)
 		return -EAGAIN;
-	slot = &iwq->slots[idxd_desc_id(desc)];
-	slot->desc = desc;
 	job.src = slot->small_src.dma;
 	job.dst = slot->small_dst.dma;
-	job.completion = idxd_desc_compl_dma(desc);
+	job.completion = idxd_desc_compl_dma(slot->desc);
 
 	rc = check_decompress(iwq, slot, &job);
 	if (!rc)
 		rc = check_compress(iwq, slot, &job);
 	if (rc != -ETIMEDOUT) {
-		idxd_free_desc(iwq->wq, desc);
+		iaa_slot_put(slot);
 		return rc;
 	}
 	slot->req = NULL;
 	spin_lock_bh(&iwq->lost_lock);
-	list_add_tail(&slot->lost, &iwq->lost);
+	list_add_tail(&slot->node, &iwq->lost);
 	spin_unlock_bh(&iwq->lost_lock);
 	return rc;
 }

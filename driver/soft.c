@@ -269,15 +269,15 @@ static int soft_run_copy(struct cursor src, struct cursor dst, bool compress, bo
  * iaa_soft_request() - do a request in software, without sleeping unless it may
  * @req: the request, its lengths checked
  * @compress: what it asks for
+ * @may_sleep: the caller may sleep
  *
  * Return: 0 with the destination length set, -ENOSPC, -EINVAL; -ENOMEM only where
  * source and destination overlap.
  */
-int iaa_soft_request(struct acomp_req *req, bool compress)
+int iaa_soft_request(struct acomp_req *req, bool compress, bool may_sleep)
 {
 	struct cursor src = { .virt = iaa_acomp_src_virt(req), .left = req->slen };
 	struct cursor dst = { .virt = iaa_acomp_dst_virt(req), .left = req->dlen };
-	bool may_sleep = req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP;
 	int rc;
 
 	if (!src.virt)

@@ -33,21 +33,42 @@ static ssize_t verify_compress_store(struct device_driver *drv, const char *buf,
 }
 static DRIVER_ATTR_RW(verify_compress);
 
+static const char * const sync_mode_names[IAA_SYNC_MODES] = {
+	[IAA_SYNC]	= "sync",
+	[IAA_ASYNC]	= "async",
+	[IAA_ASYNC_IRQ]	= "async_irq",
+};
+
+static enum iaa_sync_mode sync_mode;
+
+/** iaa_sync_mode() - how the requests that begin now are completed */
+enum iaa_sync_mode iaa_sync_mode(void)
+{
+	return READ_ONCE(sync_mode);
+}
+
+/**
+ * iaa_sync_mode_name() - a mode's name
+ * @mode: the mode
+ */
+const char *iaa_sync_mode_name(enum iaa_sync_mode mode)
+{
+	return sync_mode_names[mode];
+}
+
 static ssize_t sync_mode_show(struct device_driver *drv, char *buf)
 {
-	return sysfs_emit(buf, "sync\n");
+	return sysfs_emit(buf, "%s\n", sync_mode_names[iaa_sync_mode()]);
 }
 
 static ssize_t sync_mode_store(struct device_driver *drv, const char *buf, size_t count)
 {
-	/* The in-tree driver takes "async" for the same: its own polling, no interrupt. */
-	if (sysfs_streq(buf, "sync") || sysfs_streq(buf, "async"))
-		return count;
-	if (sysfs_streq(buf, "async_irq")) {
-		pr_warn("iaa_crypto: requests are completed by polling, not by interrupts: sync_mode stays \"sync\"\n");
-		return -EOPNOTSUPP;
-	}
-	return -EINVAL;
+	int mode = sysfs_match_string(sync_mode_names, buf);
+
+	if (mode < 0)
+		return mode;
+	WRITE_ONCE(sync_mode, mode);
+	return count;
 }
 static DRIVER_ATTR_RW(sync_mode);
 

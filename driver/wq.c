@@ -2,9 +2,11 @@
 /* Binding and unbinding WQs: the sub-driver that idxd's bus calls. */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
 #include <linux/slab.h>
 
 #include "iaa.h"
+#include "stats/trace.h"
 
 /* Requests end by themselves within their time limits; past this much more, say so. */
 #define DRAIN_WARN_MS 10000
@@ -22,7 +24,7 @@ static void iaa_wq_free(struct iaa_wq *iwq)
 {
 	struct iaa_device *dev = iwq->dev;
 
-	iaa_buffers_free(iwq);
+	iaa_slots_free(iwq);
 	percpu_ref_exit(&iwq->ref);
 	free_percpu(iwq->stats);
 	kfree(iwq->config.name);
@@ -44,6 +46,7 @@ static int enable(struct iaa_device *dev, struct idxd_wq *wq)
 /* The device reference becomes the WQ's, unless there is an error. */
 static struct iaa_wq *iaa_wq_create(struct iaa_device *dev, struct idxd_wq *wq)
 {
+	unsigned long flags = idxd_wq_flags(wq);
 	struct iaa_wq *iwq;
 	int rc = -ENOMEM;
 
@@ -61,6 +64,9 @@ static struct iaa_wq *iaa_wq_create(struct iaa_device *dev, struct idxd_wq *wq)
 	spin_lock_init(&iwq->lost_lock);
 	INIT_LIST_HEAD(&iwq->lost);
 	INIT_DELAYED_WORK(&iwq->health, iaa_wq_health);
+	INIT_DELAYED_WORK(&iwq->watch, iaa_async_watch);
+	/* What ENQCMD refuses, idxd takes off its list in a way that would lose other requests. */
+	iwq->irq = test_bit(WQ_FLAG_DEDICATED, &flags);
 	iwq->stats = alloc_percpu(struct iaa_wq_stats);
 	if (!iwq->stats)
 		goto err;
@@ -70,13 +76,13 @@ static struct iaa_wq *iaa_wq_create(struct iaa_device *dev, struct idxd_wq *wq)
 	rc = iaa_config_save(&iwq->config, wq);
 	if (rc)
 		goto err_ref;
-	rc = iaa_buffers_alloc(iwq);
+	rc = iaa_slots_alloc(iwq) ?: iaa_slots_claim(iwq);
 	if (rc)
-		goto err_buffers;
+		goto err_slots;
 	return iwq;
 
-err_buffers:
-	iaa_buffers_free(iwq);
+err_slots:
+	iaa_slots_free(iwq);
 	kfree(iwq->config.name);
 err_ref:
 	percpu_ref_exit(&iwq->ref);
@@ -127,7 +133,7 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 	iwq = iaa_wq_create(iaa_dev, wq);
 	if (IS_ERR(iwq)) {
 		rc = PTR_ERR(iwq);
-		dev_err(dev, "no memory for its buffers: %d\n", rc);
+		dev_err(dev, "its descriptors and buffers cannot be had: %d\n", rc);
 		idxd_drv_disable_wq(wq);
 		iaa_device_put(iaa_dev);
 		goto out;
@@ -142,11 +148,12 @@ static int iaa_wq_probe(struct idxd_dev *idxd_dev)
 	dev_set_drvdata(dev, iwq);
 	mutex_lock(&iaa_lock);
 	iwq->usable = true;
+	trace_iaa_wq_state(iwq, "bound");
 	list_add_tail(&iwq->node, &iaa_wqs);
 	iaa_route_publish();
 	mutex_unlock(&iaa_lock);
 	mutex_unlock(idxd_wq_wq_lock(wq));
-	iaa_algs_register();
+	iaa_algs_update();
 	return 0;
 
 err_disable_free:
@@ -186,9 +193,11 @@ static int enable_again(struct iaa_wq *iwq)
 	int rc;
 
 	rc = enable(iwq->dev, wq);
-	if (!rc && idxd_wq_num_descs(wq) != iwq->n_slots) {
-		idxd_drv_disable_wq(wq);
-		return -ENXIO;
+	if (!rc) {
+		rc = iaa_slots_claim(iwq);
+		if (rc)
+			idxd_drv_disable_wq(wq);
+		return rc;
 	}
 	/* What idxd says of a WQ that has no mode; this one has that which it had. */
 	if (rc == -EINVAL && idxd_device_cmd_status(iwq->dev->idxd) == IDXD_SCMD_WQ_NO_SWQ_SUPPORT)
@@ -240,6 +249,7 @@ static void iaa_wq_close(struct iaa_wq *iwq)
 	iwq->closing = true;
 	spin_unlock_bh(&iwq->lost_lock);
 	iwq->usable = false;
+	trace_iaa_wq_state(iwq, "unbound");
 	list_del(&iwq->node);
 	iaa_route_publish();
 	mutex_unlock(&iaa_lock);
@@ -248,6 +258,7 @@ static void iaa_wq_close(struct iaa_wq *iwq)
 	/* A reset that did not get to its end has left the WQ drained. */
 	if (!percpu_ref_is_dying(&iwq->ref))
 		iaa_wq_drain(iwq);
+	cancel_delayed_work_sync(&iwq->watch);
 	/* A snapshot that some CPU still reads may name the WQ. */
 	synchronize_rcu();
 }
@@ -264,6 +275,21 @@ static void iaa_wq_remove(struct idxd_dev *idxd_dev)
 	iaa_wq_finish_lost(iwq);
 	dev_set_drvdata(idxd_wq_dev(wq), NULL);
 	iaa_wq_free(iwq);
+	iaa_algs_update();
+}
+
+/**
+ * iaa_wq_wake_irq() - have idxd's interrupt thread look for what has ended
+ * @iwq: the WQ
+ *
+ * What an interrupt is to end is in a list of idxd's until the thread has seen its end, and is
+ * not to be used again before.
+ */
+void iaa_wq_wake_irq(struct iaa_wq *iwq)
+{
+	struct idxd_irq_entry *ie = idxd_wq_ie(iwq->wq);
+
+	irq_wake_thread(idxd_irq_entry_vector(ie), ie);
 }
 
 static enum idxd_dev_type dev_types[] = {
@@ -276,6 +302,7 @@ struct idxd_device_driver iaa_driver = {
 	.type = dev_types,
 	.probe = iaa_wq_probe,
 	.remove = iaa_wq_remove,
+	.desc_complete = iaa_async_irq,
 	.drv = {
 		.groups = iaa_driver_groups,
 	},

@@ -43,6 +43,15 @@ static inline void iaa_acomp_free_dst(struct acomp_req *req)
 }
 #endif
 
+/* What each request has room for beside its own members. */
+#ifdef IAA_HAVE_ACOMP_REQSIZE
+#define IAA_ACOMP_REQSIZE(size) .reqsize = (size),
+#define IAA_ACOMP_BASE_REQSIZE(size)
+#else
+#define IAA_ACOMP_REQSIZE(size)
+#define IAA_ACOMP_BASE_REQSIZE(size) .cra_reqsize = (size),
+#endif
+
 /* Requests that give virtual addresses reach only algorithms that say so. */
 #ifdef IAA_HAVE_ACOMP_VIRT
 #define IAA_ACOMP_TAKES_VIRT CRYPTO_ALG_REQ_VIRT

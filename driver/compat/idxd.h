@@ -20,6 +20,7 @@ struct idxd_desc;
 struct idxd_dev;
 struct idxd_device;
 struct idxd_driver_data;
+struct idxd_irq_entry;
 struct idxd_wq;
 
 #include "idxd-offsets.h"

@@ -5,10 +5,21 @@
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 
 #include "../iaa.h"
 
 static struct dentry *iaa_dir;
+
+/* Too much for a stack. To be freed with kfree(). */
+static struct iaa_stats *sum_up(void)
+{
+	struct iaa_stats *sum = kzalloc(sizeof(*sum), GFP_KERNEL);
+
+	if (sum)
+		iaa_stats_sum(sum);
+	return sum;
+}
 
 static int global_stats_show(struct seq_file *m, void *v)
 {
@@ -26,23 +37,89 @@ static int global_stats_show(struct seq_file *m, void *v)
 		{ IAA_C_TIMEOUT_ERRORS, "total_completion_timeout_errors" },
 		{ IAA_C_OVERFLOW_ERRORS, "total_completion_comp_buf_overflow_errors" },
 	};
-	struct iaa_global_stats sum;
+	struct iaa_stats *sum = sum_up();
 	unsigned int i;
 
-	iaa_stats_global(&sum);
+	if (!sum)
+		return -ENOMEM;
 	seq_puts(m, "global stats:\n");
 	for (i = 0; i < ARRAY_SIZE(lines); i++)
-		seq_printf(m, "  %s: %llu\n", lines[i].name, sum.count[lines[i].counter]);
+		seq_printf(m, "  %s: %llu\n", lines[i].name, sum->count[lines[i].counter]);
 	for (i = 0; i < IAA_R_COUNT; i++)
 		seq_printf(m, "  sw_comp_%s: %llu\n", iaa_reason_name(i),
-			   sum.count[IAA_C_COMP_REASON + i]);
+			   sum->count[IAA_C_COMP_REASON + i]);
 	for (i = 0; i < IAA_R_COUNT; i++)
 		seq_printf(m, "  sw_decomp_%s: %llu\n", iaa_reason_name(i),
-			   sum.count[IAA_C_DECOMP_REASON + i]);
+			   sum->count[IAA_C_DECOMP_REASON + i]);
+	seq_printf(m, "  total_comp_bytes_in: %llu\n", sum->count[IAA_C_COMP_BYTES_IN]);
+	seq_printf(m, "  total_decomp_bytes_out: %llu\n", sum->count[IAA_C_DECOMP_BYTES_OUT]);
+	seq_printf(m, "  lost_interrupts: %llu\n", sum->count[IAA_C_LOST_INTERRUPTS]);
 	seq_puts(m, "\n");
+	kfree(sum);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(global_stats);
+
+static const char *operation(bool compress)
+{
+	return compress ? "comp" : "decomp";
+}
+
+static void show_latencies(struct seq_file *m, const struct iaa_stats *sum, bool compress,
+			   enum iaa_sync_mode mode)
+{
+	const u64 *count = sum->latency[compress][mode];
+	unsigned int i;
+
+	for (i = 0; i < IAA_BUCKETS; i++)
+		if (count[i])
+			seq_printf(m, "%s %s %llu: %llu\n", operation(compress),
+				   iaa_sync_mode_name(mode), i < IAA_BUCKETS - 1 ? 1ull << i : 0,
+				   count[i]);
+}
+
+static int latency_show(struct seq_file *m, void *v)
+{
+	struct iaa_stats *sum = sum_up();
+	enum iaa_sync_mode mode;
+
+	if (!sum)
+		return -ENOMEM;
+	for (mode = 0; mode < IAA_SYNC_MODES; mode++) {
+		show_latencies(m, sum, true, mode);
+		show_latencies(m, sum, false, mode);
+	}
+	kfree(sum);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(latency);
+
+static void show_errors(struct seq_file *m, const struct iaa_stats *sum, bool compress)
+{
+	unsigned int i;
+
+	for (i = 0; i < IAA_STATUSES; i++)
+		if (sum->status[compress][i])
+			seq_printf(m, "%s status %#04x: %llu\n", operation(compress), i,
+				   sum->status[compress][i]);
+	for (i = 0; i < IAA_ERROR_CODES; i++)
+		if (sum->error[compress][i])
+			seq_printf(m, "%s error %#04x: %llu\n", operation(compress), i,
+				   sum->error[compress][i]);
+}
+
+static int errors_show(struct seq_file *m, void *v)
+{
+	struct iaa_stats *sum = sum_up();
+
+	if (!sum)
+		return -ENOMEM;
+	show_errors(m, sum, true);
+	show_errors(m, sum, false);
+	kfree(sum);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(errors);
 
 static void show_wq(struct seq_file *m, struct iaa_wq *iwq)
 {
@@ -112,6 +189,8 @@ void iaa_debugfs_create(void)
 {
 	iaa_dir = debugfs_create_dir("iaa_crypto", NULL);
 	debugfs_create_file("global_stats", 0644, iaa_dir, NULL, &global_stats_fops);
+	debugfs_create_file("latency", 0444, iaa_dir, NULL, &latency_fops);
+	debugfs_create_file("errors", 0444, iaa_dir, NULL, &errors_fops);
 	debugfs_create_file("wq_stats", 0644, iaa_dir, NULL, &wq_stats_fops);
 	debugfs_create_file_unsafe("stats_reset", 0644, iaa_dir, NULL, &stats_reset_fops);
 }

@@ -6,8 +6,17 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
+#include "../sync_mode.h"
+
+struct iax_completion_record;
+struct iaa_slot;
 struct iaa_wq;
-struct seq_file;
+
+/* Latencies by powers of two of nanoseconds; the last one has all that took longer. */
+#define IAA_BUCKETS	40
+/* Statuses of completion records, without the bits that qualify them. */
+#define IAA_STATUSES	64
+#define IAA_ERROR_CODES	256
 
 /**
  * enum iaa_reason - why software did a request, or the device's part of it
@@ -45,11 +54,14 @@ enum iaa_reason {
  * @IAA_C_DECOMP_CALLS: decompressions done by a device
  * @IAA_C_SW_COMP_CALLS: compressions done in software
  * @IAA_C_SW_DECOMP_CALLS: decompressions done in software
+ * @IAA_C_COMP_BYTES_IN: bytes that devices compressed from
  * @IAA_C_COMP_BYTES_OUT: bytes that devices compressed to
  * @IAA_C_DECOMP_BYTES_IN: bytes that devices decompressed from
+ * @IAA_C_DECOMP_BYTES_OUT: bytes that devices decompressed to
  * @IAA_C_EINVAL_ERRORS: completions with an error not named elsewhere
  * @IAA_C_TIMEOUT_ERRORS: descriptors not answered in time
  * @IAA_C_OVERFLOW_ERRORS: compressions that did not fit
+ * @IAA_C_LOST_INTERRUPTS: times that an interrupt was found missing
  * @IAA_C_COMP_REASON: software compressions by reason, IAA_R_COUNT of them
  * @IAA_C_DECOMP_REASON: software decompressions, likewise
  * @IAA_C_COUNT: number of counters
@@ -59,18 +71,32 @@ enum iaa_counter {
 	IAA_C_DECOMP_CALLS,
 	IAA_C_SW_COMP_CALLS,
 	IAA_C_SW_DECOMP_CALLS,
+	IAA_C_COMP_BYTES_IN,
 	IAA_C_COMP_BYTES_OUT,
 	IAA_C_DECOMP_BYTES_IN,
+	IAA_C_DECOMP_BYTES_OUT,
 	IAA_C_EINVAL_ERRORS,
 	IAA_C_TIMEOUT_ERRORS,
 	IAA_C_OVERFLOW_ERRORS,
+	IAA_C_LOST_INTERRUPTS,
 	IAA_C_COMP_REASON,
 	IAA_C_DECOMP_REASON = IAA_C_COMP_REASON + IAA_R_COUNT,
 	IAA_C_COUNT = IAA_C_DECOMP_REASON + IAA_R_COUNT,
 };
 
-struct iaa_global_stats {
+/**
+ * struct iaa_stats - counters of the driver on one CPU
+ * @count: by &enum iaa_counter
+ * @latency: requests that a device has done, by operation (1: compression), &enum
+ *	iaa_sync_mode, and the power of two of nanoseconds that they took less than
+ * @status: descriptors that did not succeed, by operation and status
+ * @error: those whose status is an analytics error, by operation and error code
+ */
+struct iaa_stats {
 	u64 count[IAA_C_COUNT];
+	u64 latency[2][IAA_SYNC_MODES][IAA_BUCKETS];
+	u64 status[2][IAA_STATUSES];
+	u64 error[2][IAA_ERROR_CODES];
 };
 
 /**
@@ -87,20 +113,19 @@ struct iaa_wq_stats {
 	u64 decomp_bytes;
 };
 
-DECLARE_PER_CPU(struct iaa_global_stats, iaa_global_stats);
+extern struct iaa_stats __percpu *iaa_stats;
 
 static inline void iaa_count(enum iaa_counter counter, u64 by)
 {
-	this_cpu_add(iaa_global_stats.count[counter], by);
+	this_cpu_add(iaa_stats->count[counter], by);
 }
 
-static inline void iaa_count_soft(bool compress, enum iaa_reason reason)
-{
-	iaa_count((compress ? IAA_C_COMP_REASON : IAA_C_DECOMP_REASON) + reason, 1);
-}
-
-void iaa_count_done(struct iaa_wq *iwq, bool compress, u32 bytes);
-void iaa_stats_global(struct iaa_global_stats *sum);
+int iaa_stats_init(void);
+void iaa_stats_exit(void);
+void iaa_count_soft(bool compress, enum iaa_reason reason);
+void iaa_count_answer(bool compress, const struct iax_completion_record *comp);
+void iaa_count_done(struct iaa_slot *slot, u32 in, u32 out);
+void iaa_stats_sum(struct iaa_stats *sum);
 void iaa_stats_wq(struct iaa_wq *iwq, struct iaa_wq_stats *sum);
 void iaa_stats_reset(void);
 const char *iaa_reason_name(enum iaa_reason reason);
