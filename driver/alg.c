@@ -25,10 +25,10 @@ static int iaa_decompress(struct acomp_req *req)
 
 static int soft_op(struct acomp_req *req, bool compress)
 {
+	bool may_sleep = req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP;
 	int rc = iaa_request_check(req);
 
-	return iaa_request_end(req, rc ? rc : iaa_soft_request(req, compress,
-							      req->base.flags & CRYPTO_TFM_REQ_MAY_SLEEP));
+	return iaa_request_end(req, rc ? rc : iaa_soft_request(req, compress, may_sleep));
 }
 
 static int soft_compress(struct acomp_req *req)
@@ -59,13 +59,11 @@ static struct acomp_alg algs[] = {
 		.compress = iaa_compress,
 		.decompress = iaa_decompress,
 		IAA_ACOMP_DST_FREE
-		IAA_ACOMP_REQSIZE(sizeof(struct iaa_req_ctx))
 		.base = {
 			.cra_name = "deflate-iaa",
 			.cra_driver_name = "deflate-iaa-hw",
 			.cra_priority = 300,
 			.cra_flags = CRYPTO_ALG_ASYNC,
-			IAA_ACOMP_BASE_REQSIZE(sizeof(struct iaa_req_ctx))
 			.cra_module = THIS_MODULE,
 		},
 	},
@@ -83,6 +81,7 @@ static void update_fn(struct work_struct *work)
 {
 	iaa_algs_update();
 }
+
 static DECLARE_DEFERRABLE_WORK(update_work, update_fn);
 
 static bool wanted(void)
@@ -103,6 +102,8 @@ static void register_all(void)
 	for (; n_registered < ARRAY_SIZE(algs); n_registered++) {
 		base = &algs[n_registered].base;
 		base->cra_flags &= ~REGISTERED_FLAGS;
+		if (base->cra_flags & CRYPTO_ALG_ASYNC)
+			iaa_acomp_set_reqsize(&algs[n_registered], sizeof(struct iaa_req_ctx));
 		rc = crypto_register_acomp(&algs[n_registered]);
 		if (rc) {
 			pr_err("iaa_crypto: cannot register %s: %d\n", base->cra_driver_name, rc);

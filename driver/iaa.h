@@ -149,7 +149,7 @@ enum iaa_stage {
  * @dst: its destination
  * @large: a pair of large buffers borrowed for it
  * @req: the request, where it is not the holder's own business
- * @started: when it began, local_clock()
+ * @started: when it began, by the TSC
  * @submitted: when the descriptor under way was submitted, in jiffies
  * @crc: checksum of what was compressed, until it is verified
  * @out_len: bytes of output, likewise
@@ -300,8 +300,8 @@ extern unsigned int iaa_timeout_ms;
 
 /* sysfs.c */
 extern const struct attribute_group *iaa_driver_groups[];
-bool iaa_verify_enabled(void);
-enum iaa_sync_mode iaa_sync_mode(void);
+extern bool iaa_verify_compress;
+extern enum iaa_sync_mode iaa_sync_mode;
 const char *iaa_sync_mode_name(enum iaa_sync_mode mode);
 
 /* device.c */
@@ -334,8 +334,32 @@ struct iaa_slot *iaa_route_get(bool compress, u32 len, enum iaa_reason *reason);
 int iaa_slots_alloc(struct iaa_wq *iwq);
 void iaa_slots_free(struct iaa_wq *iwq);
 int iaa_slots_claim(struct iaa_wq *iwq);
-struct iaa_slot *iaa_slot_get(struct iaa_wq *iwq);
-void iaa_slot_put(struct iaa_slot *slot);
+struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq);
+
+/**
+ * iaa_slot_get() - take a free slot
+ * @iwq: the WQ, which the caller has a reference of
+ *
+ * Return: the slot, or NULL where there is none.
+ */
+static inline struct iaa_slot *iaa_slot_get(struct iaa_wq *iwq)
+{
+	struct iaa_slot *slot = xchg(raw_cpu_ptr(iwq->at_hand), NULL);
+
+	return likely(slot) ? slot : iaa_slot_get_slow(iwq);
+}
+
+/**
+ * iaa_slot_put() - give a slot back
+ * @slot: the slot, which the device has done with
+ */
+static inline void iaa_slot_put(struct iaa_slot *slot)
+{
+	struct iaa_wq *iwq = slot->iwq;
+
+	if (unlikely(cmpxchg(raw_cpu_ptr(iwq->at_hand), NULL, slot)))
+		sbitmap_put(&iwq->pool, slot->index);
+}
 
 /* buffers.c */
 void iaa_buffers_alloc_large(struct iaa_device *dev);

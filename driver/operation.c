@@ -182,7 +182,8 @@ int iaa_op_step(struct iaa_slot *slot, enum iaa_reason *reason)
 {
 	struct iax_completion_record *comp = idxd_desc_iax_completion(slot->desc);
 
-	iaa_count_answer(slot->compress, comp);
+	if (unlikely(comp->status != IAA_STATUS_SUCCESS))
+		iaa_count_failure(slot->compress, comp);
 	if (slot->stage == IAA_STAGE_RUN)
 		return ran(slot, comp, reason);
 	if (comp->status == IAA_STATUS_SUCCESS && comp->crc == slot->crc)

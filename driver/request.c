@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The path of a request: checks, route, buffers, device, and software where that ends. */
-#include <linux/sched/clock.h>
+#include <linux/timex.h>
 
 #include "iaa.h"
 #include "stats/trace.h"
@@ -10,13 +10,7 @@ static bool list_holds(struct scatterlist *sg, unsigned int len)
 	return sg->length >= len || sg_nents_for_len(sg, len) > 0;
 }
 
-/**
- * iaa_request_check() - whether a request's lengths and lists make sense
- * @req: the request; without a destination it is given one, where callers may ask that
- *
- * Return: 0, -EINVAL, or -ENOMEM.
- */
-int iaa_request_check(struct acomp_req *req)
+static __always_inline int check(struct acomp_req *req)
 {
 	if (!req->src || !req->slen)
 		return -EINVAL;
@@ -29,6 +23,17 @@ int iaa_request_check(struct acomp_req *req)
 	if (!iaa_acomp_dst_virt(req) && !list_holds(req->dst, req->dlen))
 		return -EINVAL;
 	return 0;
+}
+
+/**
+ * iaa_request_check() - whether a request's lengths and lists make sense
+ * @req: the request; without a destination it is given one, where callers may ask that
+ *
+ * Return: 0, -EINVAL, -ENOSPC or -ENOMEM.
+ */
+int iaa_request_check(struct acomp_req *req)
+{
+	return check(req);
 }
 
 /**
@@ -160,10 +165,10 @@ static int serve(struct acomp_req *req, bool compress)
 	if (!slot)
 		return in_software(req, compress, reason);
 
-	slot->started = local_clock();
+	slot->started = get_cycles();
 	slot->compress = compress;
-	slot->check = compress && iaa_verify_enabled();
-	slot->mode = iaa_sync_mode();
+	slot->check = compress && READ_ONCE(iaa_verify_compress);
+	slot->mode = READ_ONCE(iaa_sync_mode);
 	rc = iaa_buffers_attach(slot, req);
 	if (rc) {
 		iaa_request_release(slot);
@@ -187,7 +192,7 @@ static int serve(struct acomp_req *req, bool compress)
  */
 int iaa_request(struct acomp_req *req, bool compress)
 {
-	int rc = iaa_request_check(req);
+	int rc = check(req);
 
 	return iaa_request_end(req, rc ? rc : serve(req, compress));
 }

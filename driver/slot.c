@@ -103,31 +103,14 @@ static struct iaa_slot *take_from_others(struct iaa_wq *iwq)
 }
 
 /**
- * iaa_slot_get() - take a free slot
+ * iaa_slot_get_slow() - take a free slot where this CPU has none at hand
  * @iwq: the WQ, which the caller has a reference of
  *
  * Return: the slot, or NULL where there is none.
  */
-struct iaa_slot *iaa_slot_get(struct iaa_wq *iwq)
+struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq)
 {
-	struct iaa_slot *slot;
-	int i;
+	int i = sbitmap_get(&iwq->pool);
 
-	slot = xchg(raw_cpu_ptr(iwq->at_hand), NULL);
-	if (likely(slot))
-		return slot;
-	i = sbitmap_get(&iwq->pool);
 	return i >= 0 ? &iwq->slots[i] : take_from_others(iwq);
-}
-
-/**
- * iaa_slot_put() - give a slot back
- * @slot: the slot, which the device has done with
- */
-void iaa_slot_put(struct iaa_slot *slot)
-{
-	struct iaa_wq *iwq = slot->iwq;
-
-	if (unlikely(cmpxchg(raw_cpu_ptr(iwq->at_hand), NULL, slot)))
-		sbitmap_put(&iwq->pool, slot->index);
 }

@@ -7,17 +7,12 @@
 
 #include "iaa.h"
 
-static bool verify_compress = true;
-
-/** iaa_verify_enabled() - whether compressions are read back */
-bool iaa_verify_enabled(void)
-{
-	return READ_ONCE(verify_compress);
-}
+bool iaa_verify_compress = true;
+enum iaa_sync_mode iaa_sync_mode;
 
 static ssize_t verify_compress_show(struct device_driver *drv, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", iaa_verify_enabled());
+	return sysfs_emit(buf, "%d\n", READ_ONCE(iaa_verify_compress));
 }
 
 static ssize_t verify_compress_store(struct device_driver *drv, const char *buf, size_t count)
@@ -28,7 +23,7 @@ static ssize_t verify_compress_store(struct device_driver *drv, const char *buf,
 	rc = kstrtobool(buf, &value);
 	if (rc)
 		return rc;
-	WRITE_ONCE(verify_compress, value);
+	WRITE_ONCE(iaa_verify_compress, value);
 	return count;
 }
 static DRIVER_ATTR_RW(verify_compress);
@@ -38,14 +33,6 @@ static const char * const sync_mode_names[IAA_SYNC_MODES] = {
 	[IAA_ASYNC]	= "async",
 	[IAA_ASYNC_IRQ]	= "async_irq",
 };
-
-static enum iaa_sync_mode sync_mode;
-
-/** iaa_sync_mode() - how the requests that begin now are completed */
-enum iaa_sync_mode iaa_sync_mode(void)
-{
-	return READ_ONCE(sync_mode);
-}
 
 /**
  * iaa_sync_mode_name() - a mode's name
@@ -58,7 +45,7 @@ const char *iaa_sync_mode_name(enum iaa_sync_mode mode)
 
 static ssize_t sync_mode_show(struct device_driver *drv, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", sync_mode_names[iaa_sync_mode()]);
+	return sysfs_emit(buf, "%s\n", sync_mode_names[READ_ONCE(iaa_sync_mode)]);
 }
 
 static ssize_t sync_mode_store(struct device_driver *drv, const char *buf, size_t count)
@@ -67,7 +54,7 @@ static ssize_t sync_mode_store(struct device_driver *drv, const char *buf, size_
 
 	if (mode < 0)
 		return mode;
-	WRITE_ONCE(sync_mode, mode);
+	WRITE_ONCE(iaa_sync_mode, mode);
 	return count;
 }
 static DRIVER_ATTR_RW(sync_mode);

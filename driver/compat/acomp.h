@@ -44,13 +44,14 @@ static inline void iaa_acomp_free_dst(struct acomp_req *req)
 #endif
 
 /* What each request has room for beside its own members. */
+static inline void iaa_acomp_set_reqsize(struct acomp_alg *alg, unsigned int size)
+{
 #ifdef IAA_HAVE_ACOMP_REQSIZE
-#define IAA_ACOMP_REQSIZE(size) .reqsize = (size),
-#define IAA_ACOMP_BASE_REQSIZE(size)
+	alg->reqsize = size;
 #else
-#define IAA_ACOMP_REQSIZE(size)
-#define IAA_ACOMP_BASE_REQSIZE(size) .cra_reqsize = (size),
+	alg->base.cra_reqsize = size;
 #endif
+}
 
 /* Requests that give virtual addresses reach only algorithms that say so. */
 #ifdef IAA_HAVE_ACOMP_VIRT

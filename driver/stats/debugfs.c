@@ -4,20 +4,22 @@
  * driver writes, so that scripts made for it read these; what it lacks follows.
  */
 #include <linux/debugfs.h>
+#include <linux/math64.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <asm/tsc.h>
 
 #include "../iaa.h"
 
 static struct dentry *iaa_dir;
 
 /* Too much for a stack. To be freed with kfree(). */
-static struct iaa_stats *sum_up(void)
+static struct iaa_tables *sum_up(void)
 {
-	struct iaa_stats *sum = kzalloc(sizeof(*sum), GFP_KERNEL);
+	struct iaa_tables *sum = kzalloc(sizeof(*sum), GFP_KERNEL);
 
 	if (sum)
-		iaa_stats_sum(sum);
+		iaa_stats_tables(sum);
 	return sum;
 }
 
@@ -27,8 +29,6 @@ static int global_stats_show(struct seq_file *m, void *v)
 		enum iaa_counter counter;
 		const char *name;
 	} lines[] = {
-		{ IAA_C_COMP_CALLS, "total_comp_calls" },
-		{ IAA_C_DECOMP_CALLS, "total_decomp_calls" },
 		{ IAA_C_SW_COMP_CALLS, "total_sw_comp_calls" },
 		{ IAA_C_SW_DECOMP_CALLS, "total_sw_decomp_calls" },
 		{ IAA_C_COMP_BYTES_OUT, "total_comp_bytes_out" },
@@ -36,26 +36,31 @@ static int global_stats_show(struct seq_file *m, void *v)
 		{ IAA_C_EINVAL_ERRORS, "total_completion_einval_errors" },
 		{ IAA_C_TIMEOUT_ERRORS, "total_completion_timeout_errors" },
 		{ IAA_C_OVERFLOW_ERRORS, "total_completion_comp_buf_overflow_errors" },
+		/* Not the in-tree driver's, from here on. */
+		{ IAA_C_COMP_BYTES_IN, "total_comp_bytes_in" },
+		{ IAA_C_DECOMP_BYTES_OUT, "total_decomp_bytes_out" },
+		{ IAA_C_LOST_INTERRUPTS, "lost_interrupts" },
 	};
-	struct iaa_stats *sum = sum_up();
+	struct iaa_tables *tables = sum_up();
+	struct iaa_counters sum = {};
 	unsigned int i;
 
-	if (!sum)
+	if (!tables)
 		return -ENOMEM;
+	iaa_stats_counters(&sum);
 	seq_puts(m, "global stats:\n");
+	seq_printf(m, "  total_comp_calls: %llu\n", iaa_stats_calls(tables, true));
+	seq_printf(m, "  total_decomp_calls: %llu\n", iaa_stats_calls(tables, false));
+	kfree(tables);
 	for (i = 0; i < ARRAY_SIZE(lines); i++)
-		seq_printf(m, "  %s: %llu\n", lines[i].name, sum->count[lines[i].counter]);
+		seq_printf(m, "  %s: %llu\n", lines[i].name, sum.count[lines[i].counter]);
 	for (i = 0; i < IAA_R_COUNT; i++)
 		seq_printf(m, "  sw_comp_%s: %llu\n", iaa_reason_name(i),
-			   sum->count[IAA_C_COMP_REASON + i]);
+			   sum.count[IAA_C_COMP_REASON + i]);
 	for (i = 0; i < IAA_R_COUNT; i++)
 		seq_printf(m, "  sw_decomp_%s: %llu\n", iaa_reason_name(i),
-			   sum->count[IAA_C_DECOMP_REASON + i]);
-	seq_printf(m, "  total_comp_bytes_in: %llu\n", sum->count[IAA_C_COMP_BYTES_IN]);
-	seq_printf(m, "  total_decomp_bytes_out: %llu\n", sum->count[IAA_C_DECOMP_BYTES_OUT]);
-	seq_printf(m, "  lost_interrupts: %llu\n", sum->count[IAA_C_LOST_INTERRUPTS]);
+			   sum.count[IAA_C_DECOMP_REASON + i]);
 	seq_puts(m, "\n");
-	kfree(sum);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(global_stats);
@@ -65,7 +70,12 @@ static const char *operation(bool compress)
 	return compress ? "comp" : "decomp";
 }
 
-static void show_latencies(struct seq_file *m, const struct iaa_stats *sum, bool compress,
+static u64 nanoseconds(u64 cycles)
+{
+	return mul_u64_u32_div(cycles, USEC_PER_SEC, tsc_khz);
+}
+
+static void show_latencies(struct seq_file *m, const struct iaa_tables *sum, bool compress,
 			   enum iaa_sync_mode mode)
 {
 	const u64 *count = sum->latency[compress][mode];
@@ -74,13 +84,12 @@ static void show_latencies(struct seq_file *m, const struct iaa_stats *sum, bool
 	for (i = 0; i < IAA_BUCKETS; i++)
 		if (count[i])
 			seq_printf(m, "%s %s %llu: %llu\n", operation(compress),
-				   iaa_sync_mode_name(mode), i < IAA_BUCKETS - 1 ? 1ull << i : 0,
-				   count[i]);
+				   iaa_sync_mode_name(mode), nanoseconds(1ull << i), count[i]);
 }
 
 static int latency_show(struct seq_file *m, void *v)
 {
-	struct iaa_stats *sum = sum_up();
+	struct iaa_tables *sum = sum_up();
 	enum iaa_sync_mode mode;
 
 	if (!sum)
@@ -94,7 +103,7 @@ static int latency_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(latency);
 
-static void show_errors(struct seq_file *m, const struct iaa_stats *sum, bool compress)
+static void show_errors(struct seq_file *m, const struct iaa_tables *sum, bool compress)
 {
 	unsigned int i;
 
@@ -110,7 +119,7 @@ static void show_errors(struct seq_file *m, const struct iaa_stats *sum, bool co
 
 static int errors_show(struct seq_file *m, void *v)
 {
-	struct iaa_stats *sum = sum_up();
+	struct iaa_tables *sum = sum_up();
 
 	if (!sum)
 		return -ENOMEM;

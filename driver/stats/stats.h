@@ -12,7 +12,7 @@ struct iax_completion_record;
 struct iaa_slot;
 struct iaa_wq;
 
-/* Latencies by powers of two of nanoseconds; the last one has all that took longer. */
+/* Latencies by powers of two of TSC cycles; the last one has all that took longer. */
 #define IAA_BUCKETS	40
 /* Statuses of completion records, without the bits that qualify them. */
 #define IAA_STATUSES	64
@@ -50,8 +50,6 @@ enum iaa_reason {
 
 /**
  * enum iaa_counter - what is counted for the whole driver
- * @IAA_C_COMP_CALLS: compressions done by a device
- * @IAA_C_DECOMP_CALLS: decompressions done by a device
  * @IAA_C_SW_COMP_CALLS: compressions done in software
  * @IAA_C_SW_DECOMP_CALLS: decompressions done in software
  * @IAA_C_COMP_BYTES_IN: bytes that devices compressed from
@@ -67,8 +65,6 @@ enum iaa_reason {
  * @IAA_C_COUNT: number of counters
  */
 enum iaa_counter {
-	IAA_C_COMP_CALLS,
-	IAA_C_DECOMP_CALLS,
 	IAA_C_SW_COMP_CALLS,
 	IAA_C_SW_DECOMP_CALLS,
 	IAA_C_COMP_BYTES_IN,
@@ -85,15 +81,21 @@ enum iaa_counter {
 };
 
 /**
- * struct iaa_stats - counters of the driver on one CPU
+ * struct iaa_counters - what is counted for nearly each request on one CPU
  * @count: by &enum iaa_counter
+ */
+struct iaa_counters {
+	u64 count[IAA_C_COUNT];
+};
+
+/**
+ * struct iaa_tables - distributions on one CPU
  * @latency: requests that a device has done, by operation (1: compression), &enum
- *	iaa_sync_mode, and the power of two of nanoseconds that they took less than
+ *	iaa_sync_mode, and the power of two of TSC cycles that they took less than
  * @status: descriptors that did not succeed, by operation and status
  * @error: those whose status is an analytics error, by operation and error code
  */
-struct iaa_stats {
-	u64 count[IAA_C_COUNT];
+struct iaa_tables {
 	u64 latency[2][IAA_SYNC_MODES][IAA_BUCKETS];
 	u64 status[2][IAA_STATUSES];
 	u64 error[2][IAA_ERROR_CODES];
@@ -113,19 +115,22 @@ struct iaa_wq_stats {
 	u64 decomp_bytes;
 };
 
-extern struct iaa_stats __percpu *iaa_stats;
+DECLARE_PER_CPU(struct iaa_counters, iaa_counters);
+extern struct iaa_tables __percpu *iaa_tables;
 
 static inline void iaa_count(enum iaa_counter counter, u64 by)
 {
-	this_cpu_add(iaa_stats->count[counter], by);
+	this_cpu_add(iaa_counters.count[counter], by);
 }
 
 int iaa_stats_init(void);
 void iaa_stats_exit(void);
 void iaa_count_soft(bool compress, enum iaa_reason reason);
-void iaa_count_answer(bool compress, const struct iax_completion_record *comp);
+void iaa_count_failure(bool compress, const struct iax_completion_record *comp);
 void iaa_count_done(struct iaa_slot *slot, u32 in, u32 out);
-void iaa_stats_sum(struct iaa_stats *sum);
+void iaa_stats_counters(struct iaa_counters *sum);
+void iaa_stats_tables(struct iaa_tables *sum);
+u64 iaa_stats_calls(const struct iaa_tables *sum, bool compress);
 void iaa_stats_wq(struct iaa_wq *iwq, struct iaa_wq_stats *sum);
 void iaa_stats_reset(void);
 const char *iaa_reason_name(enum iaa_reason reason);
