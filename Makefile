@@ -4,7 +4,8 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-full unit sanitize fuzz bench lint harness modules root shell clean
+.PHONY: help demo check check-full unit sanitize fuzz bench lint harness modules install uninstall \
+	test-modules root shell clean
 
 ifeq ($(origin T)$(T),command line)
 $(error T= names no test: leave it out for all of them)
@@ -12,7 +13,8 @@ endif
 
 DRIVER ?= ours
 KERNEL ?= 7.3
-KVER   ?=
+# The kernel that a module is built and installed for, as uname -r prints it.
+KVER   ?= $(shell uname -r)
 MINUTES ?= 1
 
 IN_ROOT := scripts/testbed/in-root
@@ -20,7 +22,7 @@ IN_ROOT := scripts/testbed/in-root
 help: ## this list
 	@printf 'Usage: make VERB [VARIABLE=value]\n\n'
 	@sed -nE 's/^([a-z][a-z-]*):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
-		while IFS=$$'\t' read -r verb text; do printf '  %-11s %s\n' "$$verb" "$$text"; done
+		while IFS=$$'\t' read -r verb text; do printf '  %-13s %s\n' "$$verb" "$$text"; done
 	@printf '\nREADME.md says what each needs and how long it takes.\n'
 
 demo: ## the whole job on the device model: WQs, zswap, real pages (DRIVER=in-tree, KERNEL=6.12)
@@ -51,8 +53,17 @@ lint: ## clang-format, clang-tidy, checkpatch, sparse, shellcheck, licence lines
 harness: ## build the C++ harness (build/harness)
 	@scripts/check --only build
 
-modules: ## build the kernel modules for the testbed's kernels (KVER=RELEASE: for that one, also of this machine)
-	@scripts/build-modules $(KVER)
+modules: ## build the driver for the running kernel (KVER=RELEASE: for that one)
+	@scripts/build-modules '$(KVER)'
+
+install: ## put the driver into that kernel's modules, where modprobe prefers it (KVER=RELEASE, DESTDIR=ROOT)
+	@scripts/install-modules install '$(KVER)' '$(DESTDIR)'
+
+uninstall: ## and take it out of there: modprobe finds the kernel's own again (KVER=RELEASE, DESTDIR=ROOT)
+	@scripts/install-modules uninstall '$(KVER)' '$(DESTDIR)'
+
+test-modules: ## build the driver, and what guest tests need, for the testbed's kernels
+	@scripts/build-modules
 
 root: ## make the Debian 13 root, and print where it is
 	@scripts/testbed/root

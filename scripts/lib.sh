@@ -12,6 +12,11 @@ die() {
 	exit 1
 }
 
+# check_release TEXT: names of files are made of it.
+check_release() {
+	[[ $1 =~ ^[A-Za-z0-9][A-Za-z0-9.+~_-]*$ ]] || die "'$1' is not a kernel release (uname -r)"
+}
+
 # duration SECONDS: as a person says it.
 duration() {
 	if (($1 >= 60)); then printf '%d min %02d s' $(($1 / 60)) $(($1 % 60)); else printf '%d s' "$1"; fi

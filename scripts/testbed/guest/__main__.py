@@ -107,7 +107,7 @@ class Run:
         modules = sorted(self.modules.glob("*.ko"))
         if not any(path.name == "iaa_crypto.ko" for path in modules):
             raise SetupError(
-                f"there is no {self.modules.relative_to(PROJECT)}/iaa_crypto.ko: build it (make modules), "
+                f"there is no {self.modules.relative_to(PROJECT)}/iaa_crypto.ko: build it (make test-modules), "
                 "or say --driver in-tree or --driver none"
             )
         return modules

@@ -11,6 +11,7 @@ import subprocess
 from failure import SetupError
 
 MODULES = pathlib.Path("/usr/lib/modules")
+INSTALL = pathlib.Path(__file__).resolve().parents[2] / "install-modules"
 # What depmod reads beside the modules themselves.
 DEPMOD_INPUTS = ("modules.order", "modules.builtin", "modules.builtin.modinfo")
 
@@ -47,7 +48,8 @@ def find(version: str) -> Kernel:
 def modules_layer(
     kernel: Kernel, modules: list[pathlib.Path], cache: pathlib.Path
 ) -> pathlib.Path | None:
-    """A file system layer that holds `modules` in updates/ and the indexes that know them.
+    """A file system layer with what `make install` makes of the kernel's modules and of `modules`,
+    which are those that it installs.
 
     It goes above the root in the guest, so that modprobe there finds the modules as it would on a
     machine where they were installed. Cached by content; None if there are no modules.
@@ -56,6 +58,7 @@ def modules_layer(
         return None
     digest = hashlib.sha256(kernel.release.encode())
     digest.update((MODULES / kernel.release / "modules.dep").read_bytes())
+    digest.update(INSTALL.read_bytes())
     for module in modules:
         digest.update(module.name.encode())
         digest.update(module.read_bytes())
@@ -65,30 +68,29 @@ def modules_layer(
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not layer.is_dir():
             forget_old(cache, keep=8)
-            make_layer(kernel, modules, layer)
+            make_layer(kernel, layer)
         layer.touch()
     return layer
 
 
-def make_layer(kernel: Kernel, modules: list[pathlib.Path], layer: pathlib.Path) -> None:
+def make_layer(kernel: Kernel, layer: pathlib.Path) -> None:
     new = layer.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     tree = new / "usr/lib/modules" / kernel.release
-    updates = tree / "updates"
-    updates.mkdir(parents=True)
-    # depmod looks below lib/modules.
+    tree.mkdir(parents=True)
+    # It is installed below lib/modules.
     (new / "lib").symlink_to("usr/lib")
-    for module in modules:
-        shutil.copy(module, updates / module.name)
     installed = MODULES / kernel.release
     for name in DEPMOD_INPUTS:
         shutil.copy(installed / name, tree / name)
     (tree / "kernel").symlink_to(installed / "kernel")
     result = subprocess.run(
-        ["depmod", "-b", new, kernel.release], capture_output=True, text=True, timeout=120
+        [INSTALL, "install", kernel.release, new], capture_output=True, text=True, timeout=120
     )
     if result.returncode:
-        raise SetupError(f"depmod for {kernel.release} failed:\n{result.stdout}{result.stderr}")
+        raise SetupError(
+            f"installing for {kernel.release} failed:\n{result.stdout}{result.stderr}"
+        )
     # Left in place, these would hide the root's own.
     (tree / "kernel").unlink()
     (new / "lib").unlink()

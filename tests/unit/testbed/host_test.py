@@ -158,14 +158,17 @@ class Host(unittest.TestCase):
             ]
             + ["0"],
         )
-        # On the host: the driver only; no root is made for it.
+        # On the host: the driver only, whether there is a root or not.
         for root in ("root", "none"):
             self.assertEqual(
                 self.on_host(headers + build, root).splitlines(),
                 ["building for 9.9, on this machine", "host 9.9 . build/modules/9.9", "0"],
             )
+        # Nowhere: no root is made only to look into it.
         said = self.on_host(build)
-        self.assertRegex(said, r"no headers of kernel 9\.9\..*linux-headers-9\.9 .*\n1\n")
+        self.assertRegex(said, r"no headers of kernel 9\.9: .* linux-headers-9\.9 .*\n1\n")
+        self.assertRegex(said, r"root has those of 6\.12\.")
+        self.assertRegex(self.on_host(build, "none"), r"headers-9\.9 .*is not made yet.*\n1\n")
         said = self.on_host("scripts/build-modules ../x 2>&1; echo $?")
         self.assertRegex(said, r"not a kernel release.*\n1\n")
 
