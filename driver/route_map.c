@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPUs and devices are first put into groups that belong together: those of one
- * NUMA node, where a node has both; what is left over joins the nearest group
- * with the least to do. Inside a group both are split evenly, so that every CPU
- * has a device, every device has a CPU, and shares differ by at most one.
+ * NUMA node, where a node has both, or of one package, where none of its nodes has;
+ * what is left over joins the nearest group with the least to do. Inside a group
+ * both are split evenly, so that every CPU has a device, every device has a CPU, and
+ * shares differ by at most one.
  */
 #include "route_map.h"
 
@@ -37,35 +38,56 @@ static size_t group_devs(const struct iaa_map_device *devs, size_t n, int group)
 	return count;
 }
 
-/* Groups are named by the index of the first device in them. */
+/* Device @i joins the group of its node. Return: whether it did, or a group is at most @far. */
+static bool has_group(struct iaa_map_device *devs, size_t n_devs, size_t i, int far)
+{
+	bool found = false;
+	size_t j;
+	int d;
+
+	for (j = 0; j < n_devs; j++) {
+		if (devs[j].at.group == NO_GROUP)
+			continue;
+		d = distance(&devs[i].at, &devs[j].at);
+		if (!d) {
+			devs[i].at.group = devs[j].at.group;
+			return true;
+		}
+		found |= d <= far;
+	}
+	return found;
+}
+
+/*
+ * Groups are named by the index of the first device in them. A device makes one with
+ * the CPUs of its node, or, where those of its package have no device so near, with them.
+ */
 static void make_groups(struct iaa_place *cpus, size_t n_cpus, struct iaa_map_device *devs,
 			size_t n_devs)
 {
 	bool any = false;
 	size_t i, j;
+	int far;
 
 	for (i = 0; i < n_cpus; i++)
 		cpus[i].group = NO_GROUP;
-	for (i = 0; i < n_devs; i++) {
+	for (i = 0; i < n_devs; i++)
 		devs[i].at.group = NO_GROUP;
-		for (j = 0; j < i; j++) {
-			if (devs[j].at.group != NO_GROUP &&
-			    !distance(&devs[i].at, &devs[j].at)) {
-				devs[i].at.group = devs[j].at.group;
-				break;
+	for (far = 0; far < 2; far++) {
+		for (i = 0; i < n_devs; i++) {
+			if (devs[i].at.group != NO_GROUP || has_group(devs, n_devs, i, far))
+				continue;
+			for (j = 0; j < n_cpus; j++) {
+				if (cpus[j].group != NO_GROUP ||
+				    distance(&devs[i].at, &cpus[j]) > far)
+					continue;
+				devs[i].at.group = i;
+				cpus[j].group = i;
+				any = true;
 			}
 		}
-		if (devs[i].at.group != NO_GROUP)
-			continue;
-		for (j = 0; j < n_cpus; j++) {
-			if (distance(&devs[i].at, &cpus[j]))
-				continue;
-			devs[i].at.group = i;
-			cpus[j].group = i;
-			any = true;
-		}
 	}
-	/* No device shares a node with a CPU: one group for all. */
+	/* No device shares a package with a CPU: one group for all. */
 	if (!any) {
 		for (i = 0; i < n_devs; i++)
 			devs[i].at.group = 0;
@@ -74,49 +96,37 @@ static void make_groups(struct iaa_place *cpus, size_t n_cpus, struct iaa_map_de
 	}
 }
 
-/* The distance from @at to the nearest device that was in @group from the start. */
-static int group_distance(const struct iaa_place *at, const struct iaa_map_device *devs,
-			  size_t n_devs, int group)
-{
-	size_t i;
-	int best = 2, d;
-
-	for (i = 0; i < n_devs; i++) {
-		if (devs[i].at.group != group)
-			continue;
-		d = distance(at, &devs[i].at);
-		if (d < best)
-			best = d;
-	}
-	return best;
-}
-
 /*
- * The group for a place that is in none: the nearest, then the one where a
- * device has the most CPUs (for a device) or the fewest (for a CPU).
+ * A place that is in no group joins the nearest, as far as one is at most @limit away;
+ * of such, the one where a device has the most CPUs (for a device) or the fewest (for a
+ * CPU).
  */
-static int choose_group(const struct iaa_place *at, bool for_device, const struct iaa_place *cpus,
-			size_t n_cpus, const struct iaa_map_device *devs, size_t n_devs)
+static void join_group(struct iaa_place *at, bool for_device, int limit,
+		       const struct iaa_place *cpus, size_t n_cpus,
+		       const struct iaa_map_device *devs, size_t n_devs)
 {
 	size_t i, c, d, best_c = 0, best_d = 1;
-	int best = NO_GROUP, best_far = 0, far;
+	int best = NO_GROUP, best_far = limit, far;
 	bool better;
 
+	if (at->group != NO_GROUP)
+		return;
 	for (i = 0; i < n_devs; i++) {
 		if (devs[i].at.group != (int)i)
 			continue;
-		far = group_distance(at, devs, n_devs, i);
+		/* As far as the one it is named by: others may have joined from anywhere. */
+		far = distance(at, &devs[i].at);
 		c = group_cpus(cpus, n_cpus, i);
 		d = group_devs(devs, n_devs, i);
 		better = for_device ? c * best_d > best_c * d : c * best_d < best_c * d;
-		if (best == NO_GROUP || far < best_far || (far == best_far && better)) {
+		if (far < best_far || (far == best_far && (best == NO_GROUP || better))) {
 			best = i;
 			best_far = far;
 			best_c = c;
 			best_d = d;
 		}
 	}
-	return best;
+	at->group = best;
 }
 
 static void append(struct iaa_cpu_route *route, u16 wq)
@@ -202,20 +212,23 @@ void iaa_route_map(struct iaa_place *cpus, size_t n_cpus, struct iaa_map_device 
 		   size_t n_devs, struct iaa_cpu_route *routes)
 {
 	size_t i, g, c, d, nth_cpu;
+	int far;
 
 	memset(routes, 0, n_cpus * sizeof(*routes));
 	if (!n_devs)
 		return;
 
 	make_groups(cpus, n_cpus, devs, n_devs);
-	/* CPUs first: devices then go where they are needed most. */
-	for (i = 0; i < n_cpus; i++)
-		if (cpus[i].group == NO_GROUP)
-			cpus[i].group = choose_group(&cpus[i], false, cpus, n_cpus, devs, n_devs);
-	for (i = 0; i < n_devs; i++)
-		if (devs[i].at.group == NO_GROUP)
-			devs[i].at.group = choose_group(&devs[i].at, true, cpus, n_cpus, devs,
-							n_devs);
+	/*
+	 * CPUs first: devices then go where they are needed most. What may go anywhere
+	 * waits for what may not.
+	 */
+	for (far = 1; far <= 2; far++)
+		for (i = 0; i < n_cpus; i++)
+			join_group(&cpus[i], false, far, cpus, n_cpus, devs, n_devs);
+	for (far = 1; far <= 2; far++)
+		for (i = 0; i < n_devs; i++)
+			join_group(&devs[i].at, true, far, cpus, n_cpus, devs, n_devs);
 
 	for (g = 0; g < n_devs; g++) {
 		if (devs[g].at.group != (int)g)
