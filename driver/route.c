@@ -31,6 +31,8 @@ static struct iaa_snapshot __rcu *iaa_snapshot;
 /* Whose turn it is, apart for the two: they may alternate, and would take turns with it. */
 static DEFINE_PER_CPU(unsigned int [2], iaa_turn);
 static int iaa_hotplug_state;
+/* CPUs that run. The mask of online ones is wrong while one goes. */
+static struct cpumask iaa_running;
 
 static void rebuild_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(rebuild_work, rebuild_fn);
@@ -42,21 +44,22 @@ static int node_package(int node)
 
 	if (node < 0)
 		return -1;
-	for_each_online_cpu(cpu)
+	for_each_cpu(cpu, &iaa_running)
 		if (cpu_to_node(cpu) == node)
 			return topology_physical_package_id(cpu);
 	return -1;
 }
 
-static size_t place_cpus(struct iaa_place *cpus)
+static size_t place_cpus(struct iaa_place *cpus, const struct cpumask *which)
 {
 	size_t n = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_cpu(cpu, which) {
 		cpus[n].node = cpu_to_node(cpu);
-		cpus[n].package = cpu_online(cpu) ? topology_physical_package_id(cpu) :
-						    node_package(cpus[n].node);
+		cpus[n].package = cpumask_test_cpu(cpu, &iaa_running) ?
+					  topology_physical_package_id(cpu) :
+					  node_package(cpus[n].node);
 		n++;
 	}
 	return n;
@@ -87,33 +90,56 @@ static size_t place_devices(struct iaa_map_device *devs, struct iaa_wq **wqs)
 	return n;
 }
 
+/* Space to work the routes out in. */
+struct iaa_draft {
+	struct iaa_place *cpus;
+	struct iaa_cpu_route *routes;
+	struct iaa_map_device *devs;
+	size_t n_devs;
+};
+
+/* Splits the devices among these CPUs. */
+static void route_cpus(struct iaa_snapshot *snap, struct iaa_draft *draft,
+		       const struct cpumask *which)
+{
+	size_t i = 0;
+	int cpu;
+
+	iaa_route_map(draft->cpus, place_cpus(draft->cpus, which), draft->devs, draft->n_devs,
+		      draft->routes);
+	for_each_cpu(cpu, which)
+		snap->routes[cpu] = draft->routes[i++];
+}
+
 static struct iaa_snapshot *build(void)
 {
 	size_t n_wqs = list_count_nodes(&iaa_wqs), n_devs = list_count_nodes(&iaa_devices);
+	/* Of its own, since CPUs come and go meanwhile; there is one builder at a time. */
+	static struct cpumask running;
 	struct iaa_snapshot *snap = NULL;
-	struct iaa_cpu_route *routes;
-	struct iaa_map_device *devs;
-	struct iaa_place *cpus;
-	size_t n, i = 0;
-	int cpu;
+	struct iaa_draft draft;
 
-	cpus = kvcalloc(num_possible_cpus(), sizeof(*cpus), GFP_KERNEL);
-	routes = kvcalloc(num_possible_cpus(), sizeof(*routes), GFP_KERNEL);
-	devs = kvcalloc(n_devs, sizeof(*devs), GFP_KERNEL);
-	if (cpus && routes && devs)
+	draft.cpus = kvcalloc(num_possible_cpus(), sizeof(*draft.cpus), GFP_KERNEL);
+	draft.routes = kvcalloc(num_possible_cpus(), sizeof(*draft.routes), GFP_KERNEL);
+	draft.devs = kvcalloc(n_devs, sizeof(*draft.devs), GFP_KERNEL);
+	if (draft.cpus && draft.routes && draft.devs)
 		snap = kvzalloc(struct_size(snap, routes, nr_cpu_ids) +
 				n_wqs * sizeof(snap->wqs[0]), GFP_KERNEL);
 	if (!snap)
 		goto out;
 	snap->wqs = (struct iaa_wq **)&snap->routes[nr_cpu_ids];
-	n = place_devices(devs, snap->wqs);
-	iaa_route_map(cpus, place_cpus(cpus), devs, n, routes);
-	for_each_possible_cpu(cpu)
-		snap->routes[cpu] = routes[i++];
+	draft.n_devs = place_devices(draft.devs, snap->wqs);
+	/*
+	 * A CPU that does not run must take no device from those that do. It has a route
+	 * as well, since it may be there before the snapshot that counts it in.
+	 */
+	route_cpus(snap, &draft, cpu_possible_mask);
+	cpumask_copy(&running, &iaa_running);
+	route_cpus(snap, &draft, &running);
 out:
-	kvfree(devs);
-	kvfree(routes);
-	kvfree(cpus);
+	kvfree(draft.devs);
+	kvfree(draft.routes);
+	kvfree(draft.cpus);
 	return snap;
 }
 
@@ -198,8 +224,16 @@ static void rebuild_fn(struct work_struct *work)
 }
 
 /* Where CPUs are is known in full only once they are online. */
-static int cpu_changed(unsigned int cpu)
+static int cpu_comes(unsigned int cpu)
 {
+	cpumask_set_cpu(cpu, &iaa_running);
+	mod_delayed_work(iaa_workqueue, &rebuild_work, 0);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	cpumask_clear_cpu(cpu, &iaa_running);
 	mod_delayed_work(iaa_workqueue, &rebuild_work, 0);
 	return 0;
 }
@@ -209,8 +243,7 @@ int iaa_route_init(void)
 {
 	int rc;
 
-	rc = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "crypto/iaa:online", cpu_changed,
-				       cpu_changed);
+	rc = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "crypto/iaa:online", cpu_comes, cpu_goes);
 	if (rc < 0)
 		return rc;
 	iaa_hotplug_state = rc;
