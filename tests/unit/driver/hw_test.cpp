@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <tuple>
 
 extern "C" {
@@ -99,6 +100,53 @@ TEST_P(Descriptor, VerifyReadsTheOutputAndWritesNothing) {
     EXPECT_EQ(at<std::uint32_t>(bytes, 48), kJob.src_len);
     EXPECT_EQ(at<std::uint32_t>(bytes, 52), 0u);
     EXPECT_EQ(at<std::uint64_t>(bytes, 56), 0u);
+}
+
+// Every bit of a job has its place, and no other.
+TEST(DescriptorBytes, AnyJob) {
+    std::seed_seq seed{3};
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < 10000; ++round) {
+        const iaa_job job = {.src = random(),
+                             .dst = random(),
+                             .aecs = random(),
+                             .completion = random(),
+                             .src_len = static_cast<u32>(random()),
+                             .dst_len = static_cast<u32>(random())};
+        const auto pasid = static_cast<std::uint32_t>(random());
+        const auto out_len = static_cast<std::uint32_t>(random());
+        const auto expect = [&](const Bytes& got, std::uint32_t opcode_flags, std::uint64_t src,
+                                std::uint64_t dst, std::uint32_t src_len, std::uint16_t flags,
+                                std::uint64_t aecs, std::uint32_t dst_len, std::uint32_t aecs_len) {
+            Bytes want{};
+            const auto put = [&](std::size_t offset, std::uint64_t value, std::size_t bytes) {
+                for (std::size_t i = 0; i < bytes; ++i) {
+                    want[offset + i] = static_cast<std::uint8_t>(value >> (8 * i));
+                }
+            };
+            put(0, pasid, 4);
+            put(4, opcode_flags, 4);
+            put(8, job.completion, 8);
+            put(16, src, 8);
+            put(24, dst, 8);
+            put(32, src_len, 4);
+            put(38, flags, 2);
+            put(40, aecs, 8);
+            put(48, dst_len, 4);
+            put(52, aecs_len, 4);
+            ASSERT_EQ(got, want);
+        };
+        const bool dirty = round % 2 != 0;
+        expect(build(pasid, dirty, [&](iax_hw_desc* desc) { iaa_hw_compress(desc, &job); }),
+               0x4301010c, job.src, job.dst, job.src_len, 0x6, job.aecs, job.dst_len, 1568);
+        expect(build(pasid, dirty, [&](iax_hw_desc* desc) { iaa_hw_decompress(desc, &job); }),
+               0x4200010c, job.src, job.dst, job.src_len, 0x1f, 0, job.dst_len, 0);
+        expect(build(pasid, dirty, [&](iax_hw_desc* desc) { iaa_hw_verify(desc, &job, out_len); }),
+               0x4200010c, job.dst, job.src, out_len, 0x21f, 0, job.src_len, 0);
+        if (HasFatalFailure()) {
+            return;
+        }
+    }
 }
 
 TEST(Verdict, Success) {
