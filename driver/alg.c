@@ -69,10 +69,12 @@ static struct acomp_alg algs[] = {
 	},
 };
 
-/* How often to look whether what nobody needs any more is still held. */
-#define HELD_MS 1000
+/* How often to look whether what nobody needs any more is still held, or to try again. */
+#define AGAIN_MS 1000
+/* Lookups pass over what is dying, and listings over larvals. */
+#define RETIRED_FLAGS (CRYPTO_ALG_DYING | CRYPTO_ALG_LARVAL)
 /* What registering and unregistering leave behind in an algorithm. */
-#define REGISTERED_FLAGS (CRYPTO_ALG_TESTED | CRYPTO_ALG_DYING | CRYPTO_ALG_DEAD)
+#define REGISTERED_FLAGS (CRYPTO_ALG_TESTED | CRYPTO_ALG_DEAD | RETIRED_FLAGS)
 
 static DEFINE_MUTEX(algs_lock);	/* guards n_registered */
 static unsigned int n_registered;
@@ -106,7 +108,8 @@ static void register_all(void)
 			iaa_acomp_set_reqsize(&algs[n_registered], sizeof(struct iaa_req_ctx));
 		rc = crypto_register_acomp(&algs[n_registered]);
 		if (rc) {
-			pr_err("iaa_crypto: cannot register %s: %d\n", base->cra_driver_name, rc);
+			pr_err_ratelimited("iaa_crypto: cannot register %s: %d\n",
+					   base->cra_driver_name, rc);
 			break;
 		}
 	}
@@ -123,7 +126,7 @@ static bool retire(struct crypto_alg *base)
 	down_write(&crypto_alg_sem);
 	idle = refcount_read(&base->cra_refcnt) == 1;
 	if (idle)
-		base->cra_flags |= CRYPTO_ALG_DYING;
+		base->cra_flags |= RETIRED_FLAGS;
 	up_write(&crypto_alg_sem);
 	return idle;
 }
@@ -137,18 +140,20 @@ static void unregister_idle(void)
 /**
  * iaa_algs_update() - register what is missing, or unregister what nobody needs
  *
- * Takes as long as the self-tests. These may wait for the health of a WQ: the caller
- * holds no lock that health takes.
+ * The kernel tests what is registered from a thread of its own, which holds the module meanwhile.
  */
 void iaa_algs_update(void)
 {
+	unsigned int want;
+
 	mutex_lock(&algs_lock);
-	if (wanted())
+	want = wanted() ? ARRAY_SIZE(algs) : 0;
+	if (want)
 		register_all();
 	else
 		unregister_idle();
-	if (n_registered && !wanted())
-		queue_delayed_work(iaa_workqueue, &update_work, msecs_to_jiffies(HELD_MS));
+	if (n_registered != want)
+		queue_delayed_work(iaa_admin_workqueue, &update_work, msecs_to_jiffies(AGAIN_MS));
 	mutex_unlock(&algs_lock);
 }
 

@@ -25,23 +25,31 @@
 
 /* How often the watch looks, and how long an interrupt may take. */
 #define WATCH_MS	20
+/* What has been answered for so long past the time limit, idxd does not know any more. */
+#define FORGOTTEN_MS	1000
 /* How long a reaper polls without a pause when nothing happens. */
 #define SPIN_NS		(50 * NSEC_PER_USEC)
+/* How long before it makes way: one worker may have to do for several CPUs. */
+#define SHIFT_NS	(10 * NSEC_PER_MSEC)
 
 /**
  * struct iaa_reaper - a CPU's
  * @fresh: slots that came to be polled
  * @polled: slots that are; only @work touches them
  * @work: polls
+ * @cpu: the CPU
  */
 struct iaa_reaper {
 	struct llist_head fresh;
 	struct list_head polled;
 	struct work_struct work;
+	int cpu;
 };
 
 static DEFINE_PER_CPU(struct iaa_reaper, iaa_reapers);
 static struct workqueue_struct *reap_workqueue;
+/* Apart from that of the WQs' health, which waits for what happens here. */
+static struct workqueue_struct *end_workqueue;
 
 static void complete_request(struct acomp_req *req, int rc)
 {
@@ -69,7 +77,7 @@ static void start_software(struct acomp_req *req, bool compress, enum iaa_reason
 	ctx->req = req;
 	ctx->compress = compress;
 	INIT_WORK(&ctx->work, soft_fn);
-	queue_work(iaa_workqueue, &ctx->work);
+	queue_work(end_workqueue, &ctx->work);
 }
 
 /* Ends a request whose last descriptor has been answered, or could not be submitted. */
@@ -108,9 +116,9 @@ static void lose(struct iaa_slot *slot)
 		start_software(req, compress, IAA_R_TIMEOUT);
 }
 
-static bool expired(const struct iaa_slot *slot)
+static bool older(unsigned long since, unsigned int ms)
 {
-	return time_after(jiffies, slot->submitted + msecs_to_jiffies(READ_ONCE(iaa_timeout_ms)));
+	return time_after(jiffies, since + msecs_to_jiffies(ms));
 }
 
 static int submit_polled(struct iaa_slot *slot)
@@ -142,7 +150,7 @@ static bool reap(struct iaa_slot *slot)
 			reason = IAA_R_SUBMIT;
 			rc = -EAGAIN;
 		}
-	} else if (expired(slot)) {
+	} else if (older(slot->submitted, READ_ONCE(iaa_timeout_ms))) {
 		list_del(&slot->node);
 		lose(slot);
 		return true;
@@ -167,26 +175,28 @@ static void take_fresh(struct iaa_reaper *reaper)
 static void reap_fn(struct work_struct *work)
 {
 	struct iaa_reaper *reaper = container_of(work, struct iaa_reaper, work);
-	u64 since = ktime_get_ns();
+	u64 begun = ktime_get_ns(), since = begun, now = begun;
 	struct iaa_slot *slot, *next;
 	bool moved;
 
-	for (;;) {
+	while (now - begun < SHIFT_NS) {
 		take_fresh(reaper);
 		if (list_empty(&reaper->polled))
 			return;
 		moved = false;
 		list_for_each_entry_safe(slot, next, &reaper->polled, node)
 			moved |= reap(slot);
+		now = ktime_get_ns();
 		if (moved) {
-			since = ktime_get_ns();
+			since = now;
 			cond_resched();
-		} else if (ktime_get_ns() - since < SPIN_NS) {
+		} else if (now - since < SPIN_NS) {
 			cpu_relax();
 		} else {
 			usleep_range(20, 50);
 		}
 	}
+	queue_work_on(reaper->cpu, reap_workqueue, &reaper->work);
 }
 
 /* The slot is the reaper's from here on. */
@@ -202,32 +212,35 @@ static void hand_to_reaper(struct iaa_slot *slot)
 static void keep_watch(struct iaa_wq *iwq)
 {
 	if (!test_bit(0, &iwq->watched) && !test_and_set_bit(0, &iwq->watched))
-		queue_delayed_work(iaa_workqueue, &iwq->watch, msecs_to_jiffies(WATCH_MS));
+		queue_delayed_work(end_workqueue, &iwq->watch, msecs_to_jiffies(WATCH_MS));
 }
 
 /*
- * From its state on the slot may be taken by whoever ends it. A submission that fails
- * ends it as well, unless that was faster.
+ * Once it is submitted, the slot is whoever's that ends it, and with it the request's reference
+ * of the WQ. The watch leaves it alone before: it would take what is not submitted for lost.
  */
 static int start_irq(struct iaa_slot *slot)
 {
-	int running = (atomic_read(&slot->state) & ~IAA_SLOT_STATE_MASK) + IAA_SLOT_USE +
-		      IAA_SLOT_RUNNING;
+	int use = (atomic_read(&slot->state) & ~IAA_SLOT_STATE_MASK) + IAA_SLOT_USE;
 	struct iaa_wq *iwq = slot->iwq;
 	int rc;
 
 	slot->submitted = jiffies;
 	WRITE_ONCE(slot->listed, true);
-	/* Either the watch sees the slot, or its bit is seen cleared here. */
-	atomic_xchg(&slot->state, running);
-	keep_watch(iwq);
+	percpu_ref_get(&iwq->ref);
+	atomic_set_release(&slot->state, use + IAA_SLOT_STARTING);
 	rc = iaa_op_submit(slot, true);
-	if (!rc)
-		return 0;
-	if (atomic_cmpxchg(&slot->state, running, running - IAA_SLOT_RUNNING) != running)
-		return 0;
-	WRITE_ONCE(slot->listed, false);
-	iaa_wq_refused(iwq, rc);
+	if (rc) {
+		/* It has not got as far as idxd's list. */
+		WRITE_ONCE(slot->listed, false);
+		atomic_set(&slot->state, use + IAA_SLOT_OWNED);
+		iaa_wq_refused(iwq, rc);
+	} else {
+		/* Either the watch sees the slot, or its bit is seen cleared here. */
+		atomic_cmpxchg(&slot->state, use + IAA_SLOT_STARTING, use + IAA_SLOT_RUNNING);
+		keep_watch(iwq);
+	}
+	percpu_ref_put(&iwq->ref);
 	return rc;
 }
 
@@ -244,7 +257,6 @@ int iaa_async_start(struct iaa_slot *slot, struct acomp_req *req)
 	int rc;
 
 	slot->req = req;
-	slot->cpu = raw_smp_processor_id();
 	if (slot->mode == IAA_ASYNC_IRQ && !slot->iwq->irq)
 		slot->mode = IAA_ASYNC;
 	if (slot->mode == IAA_ASYNC_IRQ) {
@@ -281,12 +293,13 @@ void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool fr
 	int rc;
 
 	WRITE_ONCE(slot->listed, false);
-	if ((state & IAA_SLOT_STATE_MASK) != IAA_SLOT_RUNNING ||
-	    atomic_cmpxchg(&slot->state, state, state - IAA_SLOT_RUNNING) != state) {
-		/* It is a lost one: there is something to collect. */
-		iaa_wq_look(iwq);
-		return;
-	}
+	/* The submitter may be about to say that it has done its part. */
+	do {
+		if ((state & IAA_SLOT_STATE_MASK) == IAA_SLOT_LOST) {
+			iaa_wq_look(iwq);
+			return;
+		}
+	} while (!atomic_try_cmpxchg(&slot->state, &state, state & ~IAA_SLOT_STATE_MASK));
 	/* The device writes the status last. */
 	dma_rmb();
 	rc = iaa_op_step(slot, &reason);
@@ -296,24 +309,30 @@ void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool fr
 		end(slot, rc, reason);
 }
 
-/* Looks at one slot. Return: whether an interrupt is still to come for it. */
+/*
+ * Looks at one slot. What was answered at the last look already has had its interrupt lost; where
+ * waking the thread does not help for long, idxd has emptied its lists, as before a reset.
+ * Return: whether an interrupt is still to come for it.
+ */
 static bool watch_slot(struct iaa_slot *slot, bool *missed)
 {
 	int state = atomic_read_acquire(&slot->state);
 	unsigned long submitted = READ_ONCE(slot->submitted);
+	unsigned int limit = READ_ONCE(iaa_timeout_ms);
 
 	if ((state & IAA_SLOT_STATE_MASK) != IAA_SLOT_RUNNING)
-		return false;
+		return (state & IAA_SLOT_STATE_MASK) == IAA_SLOT_STARTING;
 	if (iaa_op_answered(slot)) {
-		if (time_after(jiffies, submitted + msecs_to_jiffies(WATCH_MS)))
-			*missed = true;
-	} else if (time_after(jiffies, submitted + msecs_to_jiffies(READ_ONCE(iaa_timeout_ms))) &&
-		   atomic_cmpxchg(&slot->state, state,
-				  state - IAA_SLOT_RUNNING + IAA_SLOT_LOST) == state) {
-		lose(slot);
-		return false;
+		*missed |= slot->seen == state;
+		slot->seen = state;
+		limit += FORGOTTEN_MS;
 	}
-	return true;
+	if (!older(submitted, limit) ||
+	    atomic_cmpxchg(&slot->state, state,
+			   state - IAA_SLOT_RUNNING + IAA_SLOT_LOST) != state)
+		return true;
+	lose(slot);
+	return false;
 }
 
 /**
@@ -327,7 +346,7 @@ void iaa_async_watch(struct work_struct *work)
 	unsigned int i;
 
 	clear_bit(0, &iwq->watched);
-	smp_mb__after_atomic();		/* pairs with the exchange in start_irq() */
+	smp_mb__after_atomic();		/* pairs with start_irq() */
 	for (i = 0; i < iwq->n_slots; i++)
 		more |= watch_slot(&iwq->slots[i], &missed);
 	if (missed) {
@@ -338,6 +357,16 @@ void iaa_async_watch(struct work_struct *work)
 		keep_watch(iwq);
 }
 
+/**
+ * iaa_async_unwatch() - have the watch look no more
+ * @iwq: the WQ; no request uses it. The next one that does starts the watch anew.
+ */
+void iaa_async_unwatch(struct iaa_wq *iwq)
+{
+	cancel_delayed_work_sync(&iwq->watch);
+	clear_bit(0, &iwq->watched);
+}
+
 /** iaa_async_init() - make the reapers */
 int iaa_async_init(void)
 {
@@ -346,13 +375,17 @@ int iaa_async_init(void)
 
 	reap_workqueue = alloc_workqueue("iaa_reap", IAA_WQ_PERCPU | WQ_MEM_RECLAIM |
 					 WQ_HIGHPRI | WQ_CPU_INTENSIVE, 0);
-	if (!reap_workqueue)
+	end_workqueue = alloc_workqueue("iaa_end", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!reap_workqueue || !end_workqueue) {
+		iaa_async_exit();
 		return -ENOMEM;
+	}
 	for_each_possible_cpu(cpu) {
 		reaper = per_cpu_ptr(&iaa_reapers, cpu);
 		init_llist_head(&reaper->fresh);
 		INIT_LIST_HEAD(&reaper->polled);
 		INIT_WORK(&reaper->work, reap_fn);
+		reaper->cpu = cpu;
 	}
 	return 0;
 }
@@ -360,5 +393,9 @@ int iaa_async_init(void)
 /** iaa_async_exit() - take the reapers away; no request is under way */
 void iaa_async_exit(void)
 {
-	destroy_workqueue(reap_workqueue);
+	/* In this order: what is reaped may end in software. */
+	if (reap_workqueue)
+		destroy_workqueue(reap_workqueue);
+	if (end_workqueue)
+		destroy_workqueue(end_workqueue);
 }

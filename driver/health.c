@@ -78,12 +78,15 @@ void iaa_wq_fail(struct iaa_wq *iwq, struct iaa_slot *slot)
 /**
  * iaa_wq_refused() - a descriptor could not be had or submitted
  * @iwq: its WQ, which the caller holds a reference of
- * @rc: why; not for a lack of descriptors
+ * @rc: why
  *
  * As after a halt, or for a moment while idxd has stopped the WQ: its health finds out.
  */
 void iaa_wq_refused(struct iaa_wq *iwq, int rc)
 {
+	/* ENQCMD finds a shared WQ full, which is not this one's fault. */
+	if (rc == -EAGAIN)
+		return;
 	if (!test_and_set_bit(0, &iwq->failed))
 		dev_err(idxd_wq_dev(iwq->wq), "takes no descriptors (%d), taken out of use\n", rc);
 	look_again(iwq, 0);
@@ -200,7 +203,10 @@ static void unbind_fn(struct work_struct *work)
 	struct iaa_wq *iwq = NULL;
 	bool meant;
 
-	/* Somebody may have been faster, and have bound it anew or to another driver. */
+	/*
+	 * Somebody may have been faster, and have bound it anew or to another driver. That this
+	 * happens between the look and the release is a moment that the interface leaves open.
+	 */
 	device_lock(dev);
 	if (dev->driver == &iaa_driver.drv)
 		iwq = dev_get_drvdata(dev);
@@ -229,7 +235,7 @@ static void unbind(struct iaa_wq *iwq, const char *why, int rc)
 	INIT_WORK(&unbind->work, unbind_fn);
 	unbind->dev = get_device(idxd_wq_dev(iwq->wq));
 	unbind->binding = iwq->binding;
-	queue_work(iaa_workqueue, &unbind->work);
+	queue_work(iaa_admin_workqueue, &unbind->work);
 }
 
 static bool patient(struct iaa_wq *iwq)

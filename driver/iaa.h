@@ -115,6 +115,7 @@ struct iaa_side {
 /**
  * enum iaa_slot_state - who may end what a slot's descriptor was submitted for
  * @IAA_SLOT_OWNED: whoever holds the slot
+ * @IAA_SLOT_STARTING: the interrupt, while the submitter is still at it
  * @IAA_SLOT_RUNNING: the first to take it, of the interrupt and of the watch over lost ones
  * @IAA_SLOT_LOST: it was not answered in time; its WQ's health
  *
@@ -122,6 +123,7 @@ struct iaa_side {
  */
 enum iaa_slot_state {
 	IAA_SLOT_OWNED,
+	IAA_SLOT_STARTING,
 	IAA_SLOT_RUNNING,
 	IAA_SLOT_LOST,
 };
@@ -158,8 +160,9 @@ enum iaa_stage {
  * @compress: what it asks for
  * @check: the output is to be read back
  * @state: &enum iaa_slot_state and the number of the use
+ * @seen: @state when the watch saw it answered; the watch's own
  * @listed: idxd has the descriptor in a list of those that interrupts are to end
- * @cpu: where the request came from
+ * @cpu: which CPU has taken the slot
  * @index: its number, the descriptor's
  * @reap: entry in a CPU's list of slots that came to be polled
  * @node: entry in a list of those that are, or in the WQ's of lost ones
@@ -182,6 +185,7 @@ struct iaa_slot {
 	bool compress;
 	bool check;
 	atomic_t state;
+	int seen;
 	bool listed;
 	int cpu;
 	unsigned int index;
@@ -189,7 +193,18 @@ struct iaa_slot {
 	struct list_head node;
 	struct iaa_buffer small_src;
 	struct iaa_buffer small_dst;
-};
+} ____cacheline_aligned_in_smp;
+
+/* So many free slots a CPU keeps for itself: a line of its cache. */
+#define IAA_AT_HAND (SMP_CACHE_BYTES / sizeof(struct iaa_slot *))
+
+/**
+ * struct iaa_at_hand - free slots that a CPU has at hand
+ * @slot: the slots, each taken and put with an exchange
+ */
+struct iaa_at_hand {
+	struct iaa_slot *slot[IAA_AT_HAND];
+} ____cacheline_aligned_in_smp;
 
 /**
  * struct iaa_req_ctx - what a request carries for this driver
@@ -227,66 +242,68 @@ struct iaa_config {
 
 /**
  * struct iaa_wq - a bound WQ
- * @node: entry in iaa_wqs
  * @wq: idxd's object
  * @dev: its device
+ * @ref: requests that use it; killed when it is reset or unbound
+ * @failed: a descriptor was not answered in time, or not taken
+ * @max_len: largest source and destination
+ * @n_slots: how many slots there are
+ * @slots: one for each descriptor
+ * @at_hand: free slots of each CPU, outside of @pool
+ * @pool: a bit for each slot that is not free
+ * @stats: counters of each CPU
+ * @watched: @watch is going to look
+ * @irq: interrupts can end its descriptors
+ * @watch: looks for descriptors whose interrupt does not come
+ * @node: entry in iaa_wqs
  * @binding: number of this binding, of all that there have been
  * @config: its configuration
  * @enabled: idxd has it enabled; under idxd's wq_lock
- * @ref: requests that use it; killed when it is reset or unbound
  * @drained: @ref has come to nothing
- * @irq: interrupts can end its descriptors
- * @slots: one for each descriptor
- * @n_slots: how many
- * @pool: a bit for each slot that is not free
- * @at_hand: a free slot for each CPU, outside of @pool
- * @max_len: largest source and destination
  * @index: its index in the snapshot being built
  * @usable: to be routed to; under iaa_lock
- * @failed: a descriptor was not answered in time, or not taken
  * @failed_at: when what is now waited for began, in jiffies
  * @owes: answers were owed when that was last looked at
  * @blocked: the log says that another WQ keeps it from being enabled
  * @comebacks: times that it was tried again since it last served for long
  * @back_at: when it was last put into use, in jiffies
- * @watched: @watch is going to look
- * @watch: looks for descriptors whose interrupt does not come
  * @lost_lock: guards @lost and @closing
  * @lost: slots whose descriptors were not answered in time
  * @closing: it is being unbound: nobody starts @health any more
  * @health: looks after a failed WQ
- * @stats: counters of each CPU
  */
 struct iaa_wq {
-	struct list_head node;
+	/* What requests read, apart from what is written meanwhile. */
 	struct idxd_wq *wq;
 	struct iaa_device *dev;
+	struct percpu_ref ref;
+	unsigned long failed;
+	u32 max_len;
+	unsigned int n_slots;
+	struct iaa_slot *slots;
+	struct iaa_at_hand __percpu *at_hand;
+	struct sbitmap pool;
+	struct iaa_wq_stats __percpu *stats;
+	unsigned long watched;
+	bool irq;
+
+	struct delayed_work watch ____cacheline_aligned_in_smp;
+	struct list_head node;
 	u64 binding;
 	struct iaa_config config;
 	bool enabled;
-	struct percpu_ref ref;
 	struct completion drained;
-	bool irq;
-	struct iaa_slot *slots;
-	unsigned int n_slots;
-	struct sbitmap pool;
-	struct iaa_slot * __percpu *at_hand;
-	u32 max_len;
 	u16 index;
 	bool usable;
-	unsigned long failed;
 	unsigned long failed_at;
 	bool owes;
 	bool blocked;
 	unsigned int comebacks;
 	unsigned long back_at;
-	unsigned long watched;
-	struct delayed_work watch;
 	spinlock_t lost_lock;	/* guards lost and closing */
 	struct list_head lost;
 	bool closing;
 	struct delayed_work health;
-	struct iaa_wq_stats __percpu *stats;
 };
 
 /* Guards the lists of devices and WQs, and the routes. */
@@ -294,6 +311,7 @@ extern struct mutex iaa_lock;
 extern struct list_head iaa_devices;
 extern struct list_head iaa_wqs;
 extern struct workqueue_struct *iaa_workqueue;
+extern struct workqueue_struct *iaa_admin_workqueue;
 
 /* main.c */
 extern unsigned int iaa_timeout_ms;
@@ -334,7 +352,8 @@ struct iaa_slot *iaa_route_get(bool compress, u32 len, enum iaa_reason *reason);
 int iaa_slots_alloc(struct iaa_wq *iwq);
 void iaa_slots_free(struct iaa_wq *iwq);
 int iaa_slots_claim(struct iaa_wq *iwq);
-struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq);
+struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq, int cpu);
+void iaa_slot_put_slow(struct iaa_slot *slot, struct iaa_at_hand *mine);
 
 /**
  * iaa_slot_get() - take a free slot
@@ -344,21 +363,28 @@ struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq);
  */
 static inline struct iaa_slot *iaa_slot_get(struct iaa_wq *iwq)
 {
-	struct iaa_slot *slot = xchg(raw_cpu_ptr(iwq->at_hand), NULL);
+	int cpu = raw_smp_processor_id();
+	struct iaa_slot *slot = xchg(&per_cpu_ptr(iwq->at_hand, cpu)->slot[0], NULL);
 
-	return likely(slot) ? slot : iaa_slot_get_slow(iwq);
+	if (unlikely(!slot))
+		slot = iaa_slot_get_slow(iwq, cpu);
+	if (likely(slot))
+		slot->cpu = cpu;
+	return slot;
 }
 
 /**
  * iaa_slot_put() - give a slot back
  * @slot: the slot, which the device has done with
+ *
+ * It goes to the CPU that took it, wherever its end was seen.
  */
 static inline void iaa_slot_put(struct iaa_slot *slot)
 {
-	struct iaa_wq *iwq = slot->iwq;
+	struct iaa_at_hand *mine = per_cpu_ptr(slot->iwq->at_hand, slot->cpu);
 
-	if (unlikely(cmpxchg(raw_cpu_ptr(iwq->at_hand), NULL, slot)))
-		sbitmap_put(&iwq->pool, slot->index);
+	if (unlikely(cmpxchg(&mine->slot[0], NULL, slot)))
+		iaa_slot_put_slow(slot, mine);
 }
 
 /* buffers.c */
@@ -392,6 +418,7 @@ int iaa_async_start(struct iaa_slot *slot, struct acomp_req *req);
 void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool free_desc,
 		   void *ctx, u32 *status);
 void iaa_async_watch(struct work_struct *work);
+void iaa_async_unwatch(struct iaa_wq *iwq);
 
 /* selfcheck.c */
 int iaa_selfcheck(struct iaa_wq *iwq);

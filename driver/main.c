@@ -12,7 +12,10 @@
 DEFINE_MUTEX(iaa_lock);	/* guards the two lists, see iaa.h */
 LIST_HEAD(iaa_devices);
 LIST_HEAD(iaa_wqs);
+/* What requests wait for, when memory is short as well. */
 struct workqueue_struct *iaa_workqueue;
+/* What may wait for whoever is short of memory. */
+struct workqueue_struct *iaa_admin_workqueue;
 
 unsigned int iaa_timeout_ms = 1000;
 
@@ -37,9 +40,13 @@ static int __init iaa_init(void)
 	iaa_workqueue = alloc_workqueue("iaa_crypto", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!iaa_workqueue)
 		return -ENOMEM;
+	rc = -ENOMEM;
+	iaa_admin_workqueue = alloc_workqueue("iaa_admin", WQ_UNBOUND, 0);
+	if (!iaa_admin_workqueue)
+		goto err_workqueue;
 	rc = iaa_soft_init();
 	if (rc)
-		goto err_workqueue;
+		goto err_admin;
 	rc = iaa_async_init();
 	if (rc)
 		goto err_soft;
@@ -67,6 +74,8 @@ err_async:
 	iaa_async_exit();
 err_soft:
 	iaa_soft_exit();
+err_admin:
+	destroy_workqueue(iaa_admin_workqueue);
 err_workqueue:
 	destroy_workqueue(iaa_workqueue);
 	return rc;
@@ -78,8 +87,8 @@ static void __exit iaa_exit(void)
 	iaa_debugfs_remove();
 	iaa_algs_exit();
 	iaa_route_exit();
-	/* In this order: what is reaped may end in software. */
 	iaa_async_exit();
+	destroy_workqueue(iaa_admin_workqueue);
 	destroy_workqueue(iaa_workqueue);
 	iaa_soft_exit();
 	iaa_stats_exit();

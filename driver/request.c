@@ -127,7 +127,7 @@ static int serve_sync(struct iaa_slot *slot, struct acomp_req *req)
 		rc = iaa_op_submit(slot, false);
 		if (rc) {
 			iaa_wq_refused(slot->iwq, rc);
-			reason = IAA_R_SUBMIT;
+			reason = rc == -EAGAIN ? IAA_R_WQ_FULL : IAA_R_SUBMIT;
 			rc = -EAGAIN;
 			break;
 		}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A WQ's descriptors. All of them are taken from idxd when the WQ is enabled, and
- * handed out here: each CPU has one at hand, which costs an exchange, and there is a
- * pool behind. Whoever holds a slot owns all of it, and no lock is needed.
+ * handed out here. Each CPU keeps some for itself, and what it has taken comes back to it:
+ * no other CPU's memory is touched as long as there are descriptors enough. Behind that is
+ * a pool. Whoever holds a slot owns all of it.
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -21,12 +22,15 @@ int iaa_slots_alloc(struct iaa_wq *iwq)
 	struct iaa_slot *slot;
 	int rc;
 
-	iwq->at_hand = alloc_percpu(struct iaa_slot *);
+	iwq->at_hand = alloc_percpu(struct iaa_at_hand);
 	if (!iwq->at_hand)
 		return -ENOMEM;
 	rc = sbitmap_init_node(&iwq->pool, n, -1, GFP_KERNEL, NUMA_NO_NODE, false, true);
-	if (rc)
+	if (rc) {
+		/* It has freed a part, and not forgotten it. */
+		memset(&iwq->pool, 0, sizeof(iwq->pool));
 		return rc;
+	}
 	iwq->slots = kvcalloc(n, sizeof(*iwq->slots), GFP_KERNEL);
 	if (!iwq->slots)
 		return -ENOMEM;
@@ -85,16 +89,14 @@ int iaa_slots_claim(struct iaa_wq *iwq)
 	return 0;
 }
 
-/* What the other CPUs have at hand, before a WQ is said to be full. */
-static struct iaa_slot *take_from_others(struct iaa_wq *iwq)
+static struct iaa_slot *take(struct iaa_at_hand *from)
 {
-	struct iaa_slot **at_hand, *slot;
-	int cpu;
+	struct iaa_slot *slot;
+	unsigned int i;
 
-	for_each_possible_cpu(cpu) {
-		at_hand = per_cpu_ptr(iwq->at_hand, cpu);
-		if (READ_ONCE(*at_hand)) {
-			slot = xchg(at_hand, NULL);
+	for (i = 0; i < IAA_AT_HAND; i++) {
+		if (READ_ONCE(from->slot[i])) {
+			slot = xchg(&from->slot[i], NULL);
 			if (slot)
 				return slot;
 		}
@@ -102,15 +104,49 @@ static struct iaa_slot *take_from_others(struct iaa_wq *iwq)
 	return NULL;
 }
 
+/* What other CPUs have at hand, before a WQ is said to be full. */
+static struct iaa_slot *take_from_others(struct iaa_wq *iwq, int cpu)
+{
+	struct iaa_slot *slot;
+	int other;
+
+	for_each_cpu_wrap(other, cpu_possible_mask, cpu + 1) {
+		slot = take(per_cpu_ptr(iwq->at_hand, other));
+		if (slot)
+			return slot;
+	}
+	return NULL;
+}
+
 /**
- * iaa_slot_get_slow() - take a free slot where this CPU has none at hand
+ * iaa_slot_get_slow() - take a free slot where the first at hand has gone
  * @iwq: the WQ, which the caller has a reference of
+ * @cpu: the CPU
  *
  * Return: the slot, or NULL where there is none.
  */
-struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq)
+struct iaa_slot *iaa_slot_get_slow(struct iaa_wq *iwq, int cpu)
 {
-	int i = sbitmap_get(&iwq->pool);
+	struct iaa_slot *slot = take(per_cpu_ptr(iwq->at_hand, cpu));
+	int i;
 
-	return i >= 0 ? &iwq->slots[i] : take_from_others(iwq);
+	if (slot)
+		return slot;
+	i = sbitmap_get(&iwq->pool);
+	return i >= 0 ? &iwq->slots[i] : take_from_others(iwq, cpu);
+}
+
+/**
+ * iaa_slot_put_slow() - give a slot back where the first place is taken
+ * @slot: the slot
+ * @mine: what the CPU that took it has at hand
+ */
+void iaa_slot_put_slow(struct iaa_slot *slot, struct iaa_at_hand *mine)
+{
+	unsigned int i;
+
+	for (i = 1; i < IAA_AT_HAND; i++)
+		if (!READ_ONCE(mine->slot[i]) && !cmpxchg(&mine->slot[i], NULL, slot))
+			return;
+	sbitmap_put(&slot->iwq->pool, slot->index);
 }

@@ -219,6 +219,7 @@ int iaa_wq_reset(struct iaa_wq *iwq)
 
 	if (!percpu_ref_is_dying(&iwq->ref))
 		iaa_wq_drain(iwq);
+	iaa_async_unwatch(iwq);
 
 	mutex_lock(idxd_wq_wq_lock(wq));
 	mutex_lock(&iwq->dev->config_lock);
@@ -258,7 +259,7 @@ static void iaa_wq_close(struct iaa_wq *iwq)
 	/* A reset that did not get to its end has left the WQ drained. */
 	if (!percpu_ref_is_dying(&iwq->ref))
 		iaa_wq_drain(iwq);
-	cancel_delayed_work_sync(&iwq->watch);
+	iaa_async_unwatch(iwq);
 	/* A snapshot that some CPU still reads may name the WQ. */
 	synchronize_rcu();
 }

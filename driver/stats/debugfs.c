@@ -72,7 +72,8 @@ static const char *operation(bool compress)
 
 static u64 nanoseconds(u64 cycles)
 {
-	return mul_u64_u32_div(cycles, USEC_PER_SEC, tsc_khz);
+	/* Where the kernel does not know the rate, cycles are all there is to say. */
+	return tsc_khz ? mul_u64_u32_div(cycles, USEC_PER_SEC, tsc_khz) : cycles;
 }
 
 static void show_latencies(struct seq_file *m, const struct iaa_tables *sum, bool compress,

@@ -61,8 +61,12 @@ device_serves
 
 # Not one that a reset by command would end: idxd starts its work for that anew at every error that the
 # halted device reports, while it is queued, and the kernel's workqueues break.
-under_load "a halt that a function level reset ends" halt flr
+# What has been answered and has had its interrupt lost is in idxd's lists, which it empties then.
+set_attribute sync_mode async_irq
+fault 0 '{}' '{"interrupt": "lost"}' '{"every": 2}'
+under_load "a halt that a function level reset ends, and interrupts that are lost" halt flr
 wait_for 40 "the WQ is unbound" unbound
+ctl 0 fault-clear >/dev/null
 
 start_over() {
 	step "reset by hand, the device works again"
@@ -75,10 +79,11 @@ start_over() {
 	load_driver
 	set_timeout
 	load_acomp_load
+	set_attribute sync_mode "$1"
 	bind_device 0
 	device_serves
 }
-start_over
+start_over async
 
 step "a halt while nothing is under way: the next request finds it"
 halt flr
@@ -86,4 +91,4 @@ wait_for 20 "idxd has noticed" noticed
 load_run 0 30 pattern=mixed count=20 >/dev/null
 load_clean 0
 wait_for 40 "the WQ is unbound" unbound
-start_over
+start_over sync
