@@ -50,6 +50,8 @@ def kernel_arguments(options: Options) -> str:
         "watchdog_thresh=20",
         "rcupdate.rcu_cpu_stall_timeout=60",
     ]
+    if options.iommu:
+        words += ["intel_iommu=on", "iommu.passthrough=0", "iommu.strict=1"]
     return " ".join(words + ([options.append] if options.append else []))
 
 
@@ -145,6 +147,12 @@ def devices(options: Options) -> list[str]:
     return arguments
 
 
+def iommu(options: Options) -> list[str]:
+    """In front of the devices behind it. With caching mode the guest tells of new mappings too, which
+    QEMU has to pass on to a device that is not its own."""
+    return ["-device", "intel-iommu,caching-mode=on"] if options.iommu else []
+
+
 def streams(options: Options) -> list[str]:
     arguments = ["-device", "virtio-serial-pci,id=ports,bus=pcie.0,addr=0x3,max_ports=31"]
     if options.interactive:
@@ -165,7 +173,12 @@ def command_line(options: Options, kernel: Kernel, accelerator: str) -> list[str
         processor = ["-accel", "kvm", "-cpu", "host"]
     else:
         # "max" says AMD, which takes other paths in DMA mapping than the device's own hosts.
-        processor = ["-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel,la57=off"]
+        processor = ["-cpu", "max,vendor=GenuineIntel,la57=off"]
+        if options.count_instructions:
+            # A guest's nanosecond is an instruction; idle, it waits as long as the host does.
+            processor += ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=on"]
+        else:
+            processor += ["-accel", "tcg,thread=multi"]
     arguments = [
         "qemu-system-x86_64",
         "-name", options.name,
@@ -179,6 +192,7 @@ def command_line(options: Options, kernel: Kernel, accelerator: str) -> list[str
         *memory(options),
         "-kernel", str(kernel.image),
         "-append", kernel_arguments(options),
+        *iommu(options),
         "-chardev", f"file,id=console,path={CONSOLE_LOG},append=on",
         "-serial", "chardev:console",
         "-qmp", f"unix:{MONITOR_SOCKET},server=on,wait=off",

@@ -65,6 +65,8 @@ class Options:
     environment: dict[str, str]
     qemu_arguments: list[str]
     accelerator: str
+    count_instructions: bool
+    iommu: bool
     reboots: int
     interactive: bool
     verbose: bool
@@ -164,6 +166,14 @@ def build_parser() -> Parser:
         help="add to the kernel's command line",
     )
     machine.add_argument("--accel", choices=("auto", "kvm", "tcg"), default="auto")
+    machine.add_argument(
+        "--count-instructions",
+        action="store_true",
+        help="the guest's TSC advances by one an instruction; for --smp 1, without KVM",
+    )
+    machine.add_argument(
+        "--iommu", action="store_true", help="an IOMMU that translates, flushed at each unmapping"
+    )
     machine.add_argument(
         "--qemu-arg", action="append", default=[], metavar="ARG", help="one more argument for QEMU"
     )
@@ -292,6 +302,8 @@ def parse(arguments: list[str]) -> Options:
         raise UsageError("no command: say what to run after --")
     if not re.fullmatch(r"[A-Za-z0-9._-]+", given.name):
         raise UsageError(f"--name {given.name}: letters, digits, '.', '_' and '-' only")
+    if given.count_instructions and (cpus != 1 or given.accel == "kvm"):
+        raise UsageError("--count-instructions goes with --smp 1, and not with --accel kvm")
     timeout = given.timeout
     if timeout is None:
         timeout = 0 if given.interactive else 180
@@ -320,7 +332,9 @@ def parse(arguments: list[str]) -> Options:
         name=given.name,
         environment=environment,
         qemu_arguments=given.qemu_arg,
-        accelerator=given.accel,
+        accelerator="tcg" if given.count_instructions else given.accel,
+        count_instructions=given.count_instructions,
+        iommu=given.iommu,
         reboots=given.reboots,
         interactive=given.interactive,
         verbose=given.verbose,

@@ -96,6 +96,20 @@ class Machine(unittest.TestCase):
     def test_the_accelerator(self):
         self.assertIn("vendor=GenuineIntel", values(command(), "-cpu")[0])
         self.assertEqual(values(command(accelerator="kvm"), "-cpu"), ["host"])
+        self.assertEqual(values(command(), "-accel"), ["tcg,thread=multi"])
+
+    def test_counting_takes_one_thread(self):
+        arguments = command("--smp", "1", "--count-instructions")
+        self.assertEqual(values(arguments, "-accel"), ["tcg,thread=single"])
+        self.assertEqual(values(arguments, "-icount"), ["shift=0,sleep=on"])
+        self.assertNotIn("-icount", command("--smp", "1"))
+
+    def test_the_iommu_stands_before_the_devices(self):
+        arguments = command("--iommu", "--devices", "1")
+        devices = values(arguments, "-device")
+        self.assertTrue(devices[0].startswith("intel-iommu,"))
+        self.assertIn("intel_iommu=on", values(arguments, "-append")[0])
+        self.assertNotIn("iommu", " ".join(command("--devices", "1")))
 
 
 if __name__ == "__main__":

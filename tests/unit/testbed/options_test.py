@@ -62,6 +62,10 @@ class Options(unittest.TestCase):
         got = options.parse(["--interactive"])
         self.assertEqual((got.command, got.timeout), (["bash", "-l"], 0))
 
+    def test_counting_is_for_the_emulator(self):
+        self.assertEqual(parse("--smp", "1", "--count-instructions").accelerator, "tcg")
+        self.assertEqual(parse("--smp", "1").accelerator, "auto")
+
     def test_what_cannot_be_is_an_error_that_names_it(self):
         for words, message in (
             (("--kernl", "7.3"), "--kernl"),
@@ -87,6 +91,8 @@ class Options(unittest.TestCase):
             (("--env", "1=2"), "--env"),
             (("--name", "a/b"), "--name"),
             (("--driver", "other"), "other"),
+            (("--count-instructions",), "--smp 1"),
+            (("--smp", "1", "--count-instructions", "--accel", "kvm"), "--accel kvm"),
         ):
             with self.subTest(words):
                 if message is None:
