@@ -16,6 +16,7 @@ KERNEL ?= 7.3
 # The kernel that a module is built and installed for, as uname -r prints it.
 KVER   ?= $(shell uname -r)
 MINUTES ?= 1
+WHAT   ?= all
 
 IN_ROOT := scripts/testbed/in-root
 
@@ -43,9 +44,11 @@ sanitize: ## the unit tests under ASan+UBSan and under TSan
 fuzz: ## the libFuzzer targets (MINUTES=1, for each of the codec's two and for all others together)
 	@IAA_FUZZ_MINUTES=$(MINUTES) scripts/check --only fuzz
 
-bench: ## encoding and decoding beside zlib and ISA-L, in one run
-	@scripts/check --only build
-	@$(IN_ROOT) build/harness/deflate/bench_deflate
+bench: ## the codec beside zlib and ISA-L; the driver's instructions beside the in-tree driver's (WHAT=codec or driver)
+	@$(if $(filter all codec driver,$(WHAT)),,$(error WHAT=$(WHAT): codec, driver or all))
+	@scripts/check --quiet --only build $(if $(filter codec,$(WHAT)),,--only modules)
+	@$(if $(filter driver,$(WHAT)),,$(IN_ROOT) build/harness/deflate/bench_deflate)
+	@$(if $(filter codec,$(WHAT)),,scripts/bench)
 
 lint: ## clang-format, clang-tidy, checkpatch, sparse, shellcheck, licence lines
 	@scripts/check --only lint

@@ -7,8 +7,9 @@
 // FILE has for every case, between the lines `case N` and `end N`:
 //   op RAW EMULATED FOLDED   one operation: all instructions; of these, what carried MOVDIR64B out;
 //                            the rest, each REP string instruction counted once
-//   pc ADDRESS COUNT         of the operation with the median FOLDED: an instruction, and how often
-//                            it was executed
+//   pc ADDRESS COUNT FIRST   of the operation with the median FOLDED: an instruction, how often it
+//   was
+//                            executed, and how many others had been when it first was
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
@@ -132,7 +133,7 @@ void Counter::end_case() {
         const auto middle = operations_.begin() + std::ssize(operations_) / 2;
         std::ranges::nth_element(operations_, middle, {}, &Operation::folded);
         for (const Operation::Count& count : middle->counts) {
-            fmt::print(out_, "pc {:#x} {}\n", count.address, count.executed);
+            fmt::print(out_, "pc {:#x} {} {}\n", count.address, count.executed, count.first);
         }
         operations_.clear();
     }

@@ -36,16 +36,19 @@ void Tally::execute(Insn& insn) {
         return;
     }
     last_ = &insn;
-    ++now_.folded;
     if (insn.executed++ == 0) {
+        insn.first = now_.folded;
         used_.push_back(&insn);
     }
+    ++now_.folded;
 }
 
 Operation Tally::end() {
     now_.counts.reserve(used_.size());
     for (Insn* insn : used_) {
-        now_.counts.push_back({insn->address, std::exchange(insn->executed, 0)});
+        now_.counts.push_back({.address = insn->address,
+                               .executed = std::exchange(insn->executed, 0),
+                               .first = insn->first});
     }
     used_.clear();
     return std::exchange(now_, {});

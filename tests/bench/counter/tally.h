@@ -14,12 +14,14 @@ struct Insn {
     std::uint64_t address = 0;
     Kind kind = Kind::kPlain;
     std::uint64_t executed = 0;  // in the operation in hand
+    std::uint64_t first = 0;     // how many had been before it
 };
 
 struct Operation {
     struct Count {
         std::uint64_t address = 0;
         std::uint64_t executed = 0;
+        std::uint64_t first = 0;
     };
 
     std::uint64_t raw = 0;       // all that was executed

@@ -34,7 +34,9 @@ TEST_F(TallyTest, CountsWhatIsExecutedAndWhere) {
     ASSERT_EQ(operation.counts.size(), 2U);
     EXPECT_EQ(operation.counts[0].address, first_.address);
     EXPECT_EQ(operation.counts[0].executed, 3U);
+    EXPECT_EQ(operation.counts[0].first, 0U);
     EXPECT_EQ(operation.counts[1].executed, 1U);
+    EXPECT_EQ(operation.counts[1].first, 3U);
 }
 
 TEST_F(TallyTest, EveryOperationBeginsAtNothing) {

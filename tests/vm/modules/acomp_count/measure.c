@@ -98,13 +98,12 @@ static __always_inline u64 finish(u64 start)
  * The measured pieces, alike but for what lies between the marks. The counter leaves
  * out what is outside a case.
  */
-static noinline int measure_nothing(struct bench *bench, u64 *ticks)
+static noinline void measure_nothing(u64 *ticks)
 {
 	u64 start = rdtsc_ordered();
 
 	set_mark(MARK_BEGIN);
 	*ticks = finish(start);
-	return 0;
 }
 
 static noinline int measure_compress(struct bench *bench, u64 *ticks)
@@ -232,13 +231,13 @@ static void summarize(u64 *ticks, unsigned int n, struct count_result *result)
 }
 
 /* What reading the TSC itself takes, between two readings. */
-static u64 overhead(struct bench *bench)
+static u64 overhead(void)
 {
 	u64 ticks, least = U64_MAX;
 	unsigned int i;
 
 	for (i = 0; i < 16; i++) {
-		measure_nothing(bench, &ticks);
+		measure_nothing(&ticks);
 		least = min(least, ticks);
 	}
 	return least;
@@ -314,7 +313,7 @@ int count_run(const struct count_case *what, const u8 *pages, size_t n_pages,
 	*result = (struct count_result){ .number = ++number };
 	strscpy(result->driver_name,
 		crypto_tfm_alg_driver_name(crypto_acomp_tfm(bench->tfm)));
-	result->overhead = overhead(bench);
+	result->overhead = overhead();
 	set_mark(MARK_CASE);
 	err = measure_all(bench, what, pages, n_pages, result, error, error_size);
 	set_mark(MARK_CASE_END);
