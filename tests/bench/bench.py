@@ -40,6 +40,7 @@ COUNTER = TOP / "build/harness/tests/bench/counter/libcounter.so"
 LIMIT = 300  # seconds for a guest, on an idle machine
 
 print_lock = threading.Lock()
+running = set()
 
 
 def say(text):
@@ -67,6 +68,18 @@ def command(guest, plan_path):
     return [*arguments, "--", "tests/bench/guest.sh"]
 
 
+def run(arguments, output):
+    """Its exit status; what runs is in `running` meanwhile."""
+    process = subprocess.Popen(
+        arguments, cwd=TOP, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+    )
+    running.add(process)
+    try:
+        return process.wait()
+    finally:
+        running.discard(process)
+
+
 def measure(guest, cases, with_functions):
     """Boots a guest and has it carry out its plan."""
     log, counts, plan_path = (OUT / f"{guest.name}.{kind}" for kind in ("log", "counts", "plan"))
@@ -75,14 +88,7 @@ def measure(guest, cases, with_functions):
     for path in (counts, *map(pathlib.Path, symbols)):
         path.unlink(missing_ok=True)
     with log.open("w") as output:
-        status = subprocess.run(
-            command(guest, plan_path),
-            cwd=TOP,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        ).returncode
+        status = run(command(guest, plan_path), output)
     if status:
         raise Broken(
             f"{guest.text}: exit status {status} of scripts/testbed/run; {log.relative_to(TOP)} ends with"
@@ -124,9 +130,28 @@ def measure_all(guests, chosen, with_functions, width):
 
     say(f"counting in {len(guests)} guests, {width} at a time")
     with concurrent.futures.ThreadPoolExecutor(width) as pool:
-        list(pool.map(work, guests))
+        try:
+            list(pool.map(work, guests))
+        except KeyboardInterrupt:
+            say("interrupted: ending the guests")
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(running):
+                process.terminate()
+            raise
     say(f"in {time.monotonic() - began:.0f} s")
     return [one for guest in guests for one in results.get(guest, ())], failed
+
+
+def earlier_run(path):
+    """What --compare names, read before the long run and not behind it."""
+    try:
+        found = json.loads(pathlib.Path(path).read_text())
+        changes([], found)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{path} is no results.json that can be read here, inside the root ({error})"
+        ) from None
+    return found
 
 
 def parse_arguments():
@@ -141,7 +166,12 @@ def parse_arguments():
     parser.add_argument("--driver", choices=DRIVERS, help="one driver only; no limits then")
     parser.add_argument("--iommu", choices=("on", "off"), help="with or without one only")
     parser.add_argument("--profile", action="store_true", help="also say where the instructions are")
-    parser.add_argument("--compare", metavar="FILE", help="say what has changed since this results.json")
+    parser.add_argument(
+        "--compare",
+        metavar="FILE",
+        type=earlier_run,
+        help="say what has changed since this results.json, kept somewhere in the checkout",
+    )
     parser.add_argument("--list", action="store_true", help="name the cases, measure nothing")
     parser.add_argument(
         "--jobs", type=int, default=0, metavar="N", help="guests at once (default: one a core)"
@@ -177,8 +207,7 @@ def report(results, bars, arguments):
     if arguments.profile:
         lines += table.profile(results)
     if arguments.compare:
-        earlier = json.loads(pathlib.Path(arguments.compare).read_text())
-        lines += table.changes(changes(results, earlier))
+        lines += table.changes(changes(results, arguments.compare))
     lines += table.summary(bars)
     print("\n".join(lines))
 
@@ -192,9 +221,9 @@ def main():
     if not chosen:
         sys.exit(f"scripts/bench: no case's name matches '{arguments.only}' (--list names them)")
     if not COUNTER.exists():
-        sys.exit(f"scripts/bench: there is no {COUNTER.relative_to(TOP)}: make harness modules")
+        sys.exit(f"scripts/bench: there is no {COUNTER.relative_to(TOP)}: make bench WHAT=driver")
     OUT.mkdir(parents=True, exist_ok=True)
-    # As for Ctrl-C: the guests end by the same signal, or with their runner's.
+    # As Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     results, failed = measure_all(
         list(chosen), chosen, arguments.profile, arguments.jobs or os.cpu_count() or 1

@@ -110,6 +110,14 @@ class Bench(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("FAILED", text)
 
+    def test_an_interrupt_ends_the_guests_and_starts_no_more(self):
+        started = self.top / "started"
+        end = f'echo x >>{started}; kill -INT $PPID; exec sleep 600'
+        with self.assertRaises(KeyboardInterrupt):
+            self.bench("--jobs", "1", "sync-compress-1-1", end=end)
+        self.assertEqual(started.read_text(), "x\n")
+        self.assertFalse(bench.running)
+
     def test_profile_and_comparison(self):
         self.bench("--iommu", "off", "sync-decompress-1-1")
         earlier = self.top / "earlier.json"
@@ -122,13 +130,21 @@ class Bench(unittest.TestCase):
         self.assertNotIn("driver in-tree, no IOMMU: decompress, sync: was", text)
         self.assertRegex(text, "400 +1? *.* the_function")
 
+    def test_an_earlier_run_that_cannot_be_read_is_told_of_at_once(self):
+        (self.top / "other.json").write_text("[1]")
+        for name in ("missing.json", "other.json"):
+            with self.assertRaises(SystemExit) as caught:
+                self.bench("--compare", str(self.top / name))
+            self.assertEqual(caught.exception.code, 2)
+            self.assertFalse((self.top / "bench").exists())
+
     def test_a_case_that_nobody_knows(self):
         with self.assertRaisesRegex(SystemExit, "no case's name matches"):
             self.bench("nonsense")
 
     def test_what_is_not_built(self):
         (self.top / "counter.so").unlink()
-        with self.assertRaisesRegex(SystemExit, "make harness modules"):
+        with self.assertRaisesRegex(SystemExit, "make bench WHAT=driver"):
             self.bench()
 
     def test_a_guest_counts(self):
