@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: every kind of data, size and alignment comes back byte by byte, as zlib reads it too
+# lanes: slub iommu full swiotlb
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: zswap on deflate-iaa: 72 MB out and in again under memory pressure, every page compared
+# lanes: full slub iommu
 # limit: 180
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

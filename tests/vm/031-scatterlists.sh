@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: buffers of several segments (in-tree on 6.12: refused with -EIO)
 # set: full 6.12/ours
+# lanes: iommu full slub
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: late answers and comebacks, a device that is wrong where it is checked, and how an administrator has it tried again
 # drivers: ours
+# lanes: full slub
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -39,7 +40,7 @@ enable_wq "$iax" 0
 before=$(compressions 0)
 load_run 0 30 pattern=text size=1500 room=2000 count=10 >/dev/null
 load_clean 0
-check "compressions by the device" $(($(compressions 0) - before)) -eq 10
+check "compressions by the device" $(($(compressions 0) - before)) -ge 10
 disable_wq "$iax" 0
 name_wq "$iax" 0
 enable_wq "$iax" 0

@@ -3,6 +3,7 @@
 # shows: attributes at any time; callers that may sleep and that may not, virtual addresses, no destination
 # drivers: ours
 # set: full 6.12/ours
+# lanes: slub swiotlb iommu
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

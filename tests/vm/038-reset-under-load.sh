@@ -4,6 +4,7 @@
 # drivers: ours
 # boot: own
 # set: full 6.12/ours
+# lanes: full slub swiotlb iommu
 # limit: 240
 # splats: portal-unmapped-twice
 # shellcheck source=tests/vm/lib.sh

@@ -3,6 +3,7 @@
 # shows: sync, async and async_irq: self-tests, callers of all kinds, all data right, histograms and tracepoints
 # drivers: ours
 # set: full 6.12/ours
+# lanes: full slub swiotlb iommu
 # limit: 240
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -3,6 +3,7 @@
 # shows: async and async_irq: lost and late answers, WQs that go and come, modes that change under load
 # drivers: ours
 # set: full 6.12/ours
+# lanes: full slub swiotlb iommu
 # limit: 240
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

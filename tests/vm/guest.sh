@@ -23,21 +23,32 @@ say() { printf '\n@@vm %s\n' "$*"; }
 mark() { printf '<5>iaa-test: %s\n' "$*" >/dev/kmsg; }
 log_since() { dmesg | awk -v mark="iaa-test: begin $1" 'index($0, mark) {text = ""} {text = text $0 "\n"} END {printf "%s", text}'; }
 
-say ready
-ran=0
-for each; do
-	name=${each%:*} limit=${each##*:}
-	say "begin $name"
-	mark "begin $name"
-	# In a session of its own, so that whatever it leaves in the background ends with it.
-	IAA_TEST=$name setsid timeout -k 15 "$limit" bash "$tests/$name.sh" </dev/null 2>&1 &
-	pid=$!
+# run_test FILE, in a session of its own, so that whatever it leaves in the background ends with it.
+run_test() {
+	IAA_TEST=$name setsid timeout -k 15 "$limit" bash "$@" </dev/null 2>&1 &
+	local pid=$!
 	wait "$pid"
 	status=$?
 	# 137: it took a second signal to end it, so that it says nothing of its own.
 	((status != 137)) || status=124
 	# By its group: looking for processes by name would hang at one that the kernel has broken.
 	kill -KILL -- "-$pid" 2>/dev/null
+}
+in_lane() { [[ ! ${IAA_VM_LANE:-} ]] || run_test "$here/lane.sh" "$1"; }
+
+say ready
+ran=0
+for each; do
+	name=${each%:*} limit=${each##*:}
+	say "begin $name"
+	mark "begin $name"
+	status=0
+	# A lane is looked at beside the tests in it.
+	((ran)) || in_lane begin
+	if ((status == 0)); then
+		run_test "$tests/$name.sh"
+		((status)) || in_lane end
+	fi
 	if ((status != 0 && status != 77)); then
 		echo "---- the kernel's log since the test began ----"
 		log_since "$name" | tail -n 120

@@ -16,6 +16,8 @@ A test is tests/vm/NNN-name.sh. The comment it begins with holds its header, lin
             host    the test runs beside the guests and boots what it needs by itself
   limit:    seconds (default 60), for an idle machine of 2 cores without KVM
   set:      check (default), or full: with --full only; pairs behind it: these only then
+  lanes:    the lanes (LANES below) in which it runs once more, with our driver: on 7.3, and with --full
+            on its other kernels; with --full only in those behind the word `full`
   splats:   names from scripts/testbed/known-splats, of kernel reports that this test provokes
 
 In a guest tests/vm/guest.sh runs the tests, marks where each begins and ends in the kernel's log, and
@@ -52,6 +54,14 @@ KERNELS = ["6.12", "7.3"]
 DRIVERS = ["in-tree", "ours", "none"]
 # Reports of a kernel whose emulated CPUs get no time: any test may meet with them.
 STARVED = ("deadline-timer-on-a-starved-cpu",)
+# Guests in which what goes wrong shows that would not in others, and how much slower they are: options of
+# scripts/testbed/run; tests/vm/lane.sh looks at what each is to show.
+LANES = {
+    "slub": (("--append", "slub_debug=FZPU"), 2),
+    "swiotlb": (("--append", "swiotlb=force"), 1),
+    "iommu": (("--iommu",), 2),
+}
+LANE_DRIVER, LANE_KERNEL = "ours", "7.3"
 BOOT_LIMIT = 120  # seconds for a guest to come up and to go down, on an idle machine
 SHAPE_KEYS = ["smp", "memory", "numa", "node", "devices", "device", "append", "reboots"]
 SHAPE_DEFAULT = {
@@ -78,15 +88,18 @@ class Test:
     limit: int
     full: tuple  # pairs that only --full runs
     splats: tuple
+    lanes: tuple = ()
+    full_lanes: tuple = ()  # lanes that only --full runs
 
 
 @dataclasses.dataclass
 class Job:
-    """One test on one kernel with one driver, and how it ended."""
+    """One test on one kernel with one driver, in a lane or in none, and how it ended."""
 
     test: Test
     kernel: str
     driver: str
+    lane: str = ""
     status: str = ""  # ok, failed, skipped
     reason: str = ""
     notes: list = dataclasses.field(default_factory=list)
@@ -95,7 +108,12 @@ class Job:
 
     @property
     def name(self):
-        return f"{self.test.name} ({self.kernel}, {self.driver})"
+        lane = f", {self.lane}" if self.lane else ""
+        return f"{self.test.name} ({self.kernel}, {self.driver}{lane})"
+
+    @property
+    def limit(self):
+        return self.test.limit * (LANES[self.lane][1] if self.lane else 1)
 
     @property
     def alone(self):
@@ -107,7 +125,8 @@ class Job:
 
     @property
     def log(self):
-        return LOGS / f"{self.test.name}-{self.kernel}-{self.driver}.log"
+        lane = f"-{self.lane}" if self.lane else ""
+        return LOGS / f"{self.test.name}-{self.kernel}-{self.driver}{lane}.log"
 
 
 def read_header(path):
@@ -125,7 +144,7 @@ def read_header(path):
 def parse_test(path):
     """Checks a header, so that a mistyped key or value is an error and not a test that never runs."""
     header = read_header(path)
-    known = {"shows", "kernels", "drivers", "boot", "limit", "set", "splats", *SHAPE_KEYS}
+    known = {"shows", "kernels", "drivers", "boot", "limit", "set", "splats", "lanes", *SHAPE_KEYS}
     for key in header:
         if key not in known:
             raise HeaderError(f"{path.name}: no such header key '{key}'")
@@ -149,6 +168,15 @@ def parse_test(path):
         raise HeaderError(f"{path.name}: set: use check or full (or full KERNEL/DRIVER...)")
     if set(rare) - {f"{kernel}/{driver}" for kernel, driver in pairs}:
         raise HeaderError(f"{path.name}: set: {rare} are not among the test's pairs")
+    lanes = one.get("lanes", "").split()
+    rare_lanes = lanes[lanes.index("full") + 1 :] if "full" in lanes else []
+    lanes = [lane for lane in lanes if lane != "full"]
+    if set(lanes) - set(LANES) or len(set(lanes)) != len(lanes):
+        raise HeaderError(f"{path.name}: lanes: use {list(LANES)}, each once")
+    if lanes and (boot == "host" or (LANE_KERNEL, LANE_DRIVER) not in pairs):
+        raise HeaderError(
+            f"{path.name}: lanes: for tests in guests on {LANE_KERNEL}/{LANE_DRIVER} only"
+        )
     shape = dict(SHAPE_DEFAULT)
     if "devices" in header:
         del shape["device"]
@@ -169,6 +197,8 @@ def parse_test(path):
         limit=int(one.get("limit", "60")),
         full=tuple(pair for pair in pairs if chosen == "full" and (not rare or "/".join(pair) in rare)),
         splats=splats,
+        lanes=tuple(lanes),
+        full_lanes=tuple(rare_lanes),
     )
 
 
@@ -220,7 +250,7 @@ def tail(path, lines):
     return [re.sub(r"[^\x20-\x7e\t]", "", line)[:200] for line in text[-lines:]]
 
 
-def testbed_command(kernel, driver, shape, seconds, splats):
+def testbed_command(kernel, driver, lane, shape, seconds, splats):
     """The call of scripts/testbed/run that boots a guest of this shape."""
     command = [str(RUN), "--kernel", kernel, "--driver", driver, "--timeout", str(int(seconds))]
     command += ["--iaa-device", f"{BUILD}/device/iaa-device", "--env", f"IAA_BUILD={BUILD}"]
@@ -229,6 +259,8 @@ def testbed_command(kernel, driver, shape, seconds, splats):
     for key, values in shape:
         for value in values:
             command += [f"--{key}", value]
+    if lane:
+        command += [*LANES[lane][0], "--env", f"IAA_VM_LANE={lane}"]
     for name in splats:
         command += ["--allow-splat", name]
     return command
@@ -266,11 +298,13 @@ class Guest:
     async def run(self):
         first = self.jobs[0]
         factor = scale()
-        limits = {job.test.name: job.test.limit * factor for job in self.jobs}
+        limits = {job.test.name: job.limit * factor for job in self.jobs}
         whole = BOOT_LIMIT * factor + sum(limits.values()) + 30 * len(self.jobs)
         splats = sorted({name for job in self.jobs for name in job.test.splats})
         boot_log = LOGS / f"{self.name}.log"
-        command = testbed_command(first.kernel, first.driver, first.test.shape, whole, splats)
+        command = testbed_command(
+            first.kernel, first.driver, first.lane, first.test.shape, whole, splats
+        )
         command += ["--name", self.name]
         command += ["--env", f"IAA_KERNEL={first.kernel}", "--env", f"IAA_DRIVER={first.driver}"]
         command += ["--env", f"IAA_VM_TESTS={TESTS}"]
@@ -503,13 +537,34 @@ async def run_host_test(job, printer):
     printer.result(job)
 
 
+def choose_jobs(tests, full, named, only_lanes):
+    """What runs: the ordinary set or, with --full or by name, all; lanes that are asked for, or, where
+    no test is named, those that belong to the set."""
+    jobs = [
+        Job(test, kernel, driver)
+        for test in tests
+        for kernel, driver in test.pairs
+        if not only_lanes and (full or named or (kernel, driver) not in test.full)
+    ]
+    for lane in only_lanes or ([] if named and not full else LANES):
+        jobs += [
+            Job(test, kernel, driver, lane)
+            for test in tests
+            for kernel, driver in test.pairs
+            if lane in test.lanes and driver == LANE_DRIVER
+            if full or named or (kernel == LANE_KERNEL and lane not in test.full_lanes)
+        ]
+    return jobs
+
+
 def make_boots(jobs):
     """Groups of jobs that share a boot, the longest first so that the last ones are short."""
     groups = {}
     for number, job in enumerate(jobs):
         alone = number if job.alone else -1
-        groups.setdefault((job.kernel, job.driver, job.test.shape, alone), []).append(job)
-    return sorted(groups.values(), key=lambda group: -sum(job.test.limit for job in group))
+        key = (job.kernel, job.driver, job.lane, job.test.shape, alone)
+        groups.setdefault(key, []).append(job)
+    return sorted(groups.values(), key=lambda group: -sum(job.limit for job in group))
 
 
 class Runner:
@@ -533,8 +588,9 @@ class Runner:
                 self.boots += 1
                 guest = Guest(group, self.printer, self.boots)
                 what = f"{len(group)} test{'s' if len(group) > 1 else ''}"
+                lane = f" in lane {group[0].lane}" if group[0].lane else ""
                 self.printer.say(
-                    f"booting {group[0].kernel} with driver {group[0].driver} for {what}"
+                    f"booting {group[0].kernel} with driver {group[0].driver}{lane} for {what}"
                 )
                 group = await guest.run()
                 self.bad_ends += guest.bad_ends
@@ -617,6 +673,9 @@ def main():
         "--jobs", type=int, default=0, metavar="N", help="guests at once (default: one a core)"
     )
     parser.add_argument("--list", action="store_true", help="say what there is, run nothing")
+    parser.add_argument(
+        "--lane", action="append", choices=LANES, help="only this lane of the tests that have it"
+    )
     args = parser.parse_args()
 
     try:
@@ -632,13 +691,10 @@ def main():
                 sys.exit(f"tests/vm/run: no test '{name}' (--list names them)")
             chosen += found
         tests = chosen
-    everything = args.full or args.names
     jobs = [
-        Job(test, kernel, driver)
-        for test in tests
-        for kernel, driver in test.pairs
-        if kernel in (args.kernel or KERNELS) and driver in (args.driver or DRIVERS)
-        if everything or (kernel, driver) not in test.full
+        job
+        for job in choose_jobs(tests, args.full, bool(args.names), args.lane)
+        if job.kernel in (args.kernel or KERNELS) and job.driver in (args.driver or DRIVERS)
     ]
     if args.list:
         for test in tests:
@@ -646,6 +702,8 @@ def main():
                 f"{kernel}/{driver}" + (" (full)" if (kernel, driver) in test.full else "")
                 for kernel, driver in test.pairs
             )
+            for lane in test.lanes:
+                where += f" {lane}" + (" (full)" if lane in test.full_lanes else "")
             print(f"{test.name:28} {test.boot:7} {where}\n    {test.shows}")
         return 0
     if not jobs:

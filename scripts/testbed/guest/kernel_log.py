@@ -41,6 +41,7 @@ TRIGGERS = [
         r"KCSAN: ",
         r"kmemleak: [1-9]\d* new suspected",
         r"DMA-API: (?!preallocated|debugging)",
+        r"DMAR: (?:DRHD: handling fault|\[)",
         r"ODEBUG: ",
         r"(?:page_owner|Bad page state|page:.* is corrupted)",
         r"percpu ref .* <= 0 .* after switching to atomic",

@@ -94,6 +94,8 @@ SIGNS = [
     "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
     "memhog invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0",
     "kswapd0: page allocation failure: order:0, mode:0x800(GFP_NOWAIT), nodemask=(null)",
+    "DMAR: DRHD: handling fault status reg 3",
+    "DMAR: [DMA Write NO_PASID] Request device [00:04.0] fault addr 0xfff00000 [fault reason 0x05]",
     "unchecked MSR access error: RDMSR from 0x123",
     "sysfs: cannot create duplicate filename '/bus/dsa/drivers/crypto'",
     "failed to validate module [iaa_crypto] BTF: -22",
