@@ -5,11 +5,11 @@
  * "async": submitted without an interrupt. A CPU's reaper, a work item, polls for all
  * that were submitted there and ends them: a caller need only wait.
  *
- * "async_irq": the interrupt thread ends them. What is still to be read back then, it
- * hands to the reaper, since one request's verification is not to hold up the others'
- * interrupts. A watch looks at what is under way for long: where the device has
+ * "async_irq": the interrupt thread ends them. Where the output is still to be read back
+ * it submits that, with the same descriptor and another interrupt, and goes on with
+ * others: it never waits. A watch looks at what is under way for long: where the device has
  * answered, an interrupt was lost, and the thread is woken by hand; where it has not,
- * the descriptor is lost, and so it is with the reaper.
+ * the descriptor is lost.
  *
  * What is left to software is done from a work item of the request's own, so that it
  * holds up no other.
@@ -135,14 +135,10 @@ static int submit_polled(struct iaa_slot *slot)
 /* Return: whether the slot is to be polled no more. */
 static bool reap(struct iaa_slot *slot)
 {
-	enum iaa_reason reason = IAA_R_SUBMIT;
+	enum iaa_reason reason;
 	int rc;
 
-	if (slot->stage == IAA_STAGE_TO_VERIFY) {
-		if (!submit_polled(slot))
-			return false;
-		rc = -EAGAIN;
-	} else if (iaa_op_answered(slot)) {
+	if (iaa_op_answered(slot)) {
 		rc = iaa_op_step(slot, &reason);
 		if (rc == -EINPROGRESS) {
 			if (!submit_polled(slot))
@@ -290,12 +286,14 @@ void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool fr
 	struct iaa_slot *slot = &iwq->slots[idxd_desc_id(desc)];
 	int state = atomic_read(&slot->state);
 	enum iaa_reason reason;
-	int rc;
+	int now, rc;
 
 	WRITE_ONCE(slot->listed, false);
 	/* The submitter may be about to say that it has done its part. */
 	do {
-		if ((state & IAA_SLOT_STATE_MASK) == IAA_SLOT_LOST) {
+		now = state & IAA_SLOT_STATE_MASK;
+		if (now != IAA_SLOT_STARTING && now != IAA_SLOT_RUNNING) {
+			/* A lost one: there is something to collect. */
 			iaa_wq_look(iwq);
 			return;
 		}
@@ -303,10 +301,13 @@ void iaa_async_irq(struct idxd_desc *desc, enum idxd_complete_type type, bool fr
 	/* The device writes the status last. */
 	dma_rmb();
 	rc = iaa_op_step(slot, &reason);
-	if (rc == -EINPROGRESS)
-		hand_to_reaper(slot);
-	else
-		end(slot, rc, reason);
+	if (rc == -EINPROGRESS) {
+		if (!start_irq(slot))
+			return;
+		reason = IAA_R_SUBMIT;
+		rc = -EAGAIN;
+	}
+	end(slot, rc, reason);
 }
 
 /*

@@ -14,6 +14,11 @@ from cases import OPERATIONS, Case, Guest
 LIMIT = 0.6
 LIMIT_IOMMU = 0.35
 LIMIT_ENTRIES = 1.15
+# Where the caller sleeps, nine tenths are the kernel's: falling asleep, the interrupt, two switches,
+# waking. No driver can spare these, and ours is not to cost more. With verification there is no
+# limit: the in-tree driver polls in the interrupt's thread, ours has a second interrupt, and whether
+# the CPU falls asleep once more before that is a matter of chance.
+LIMIT_ASLEEP = 1.0
 # What an operation that is waited for goes through, each from the first call of a function on.
 PHASES = (
     ("", "the caller submits"),
@@ -251,11 +256,14 @@ def bars_of(results):
         if guest.driver != "ours" or case.software:
             continue
         in_tree = by_key.get((dataclasses.replace(guest, driver="in-tree"), case))
-        if case.linear and in_tree:
+        asleep = case.mode == "async_irq"
+        if case.linear and in_tree and not (asleep and case.verify):
             limit = LIMIT_IOMMU if guest.iommu else LIMIT
+            if asleep:
+                limit = LIMIT_ASLEEP
             bars.append(Bar(result, in_tree, "in-tree", limit))
         linear = by_key.get((guest, dataclasses.replace(case, src=1)))
-        if (case.src, case.dst) == (2, 1) and linear:
+        if (case.src, case.dst) == (2, 1) and linear and not asleep:
             bars.append(Bar(result, linear, "linear", LIMIT_ENTRIES))
     return bars
 

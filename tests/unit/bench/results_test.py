@@ -148,6 +148,10 @@ class Limits(unittest.TestCase):
         # The in-tree driver without one is no measure of it.
         self.assertEqual(self.bars(result(ours, SYNC, 350), result(IN_TREE, SYNC, 1000)), [])
 
+    def test_where_the_caller_sleeps_ours_costs_no_more(self):
+        found = result(OURS, ASYNC, 1001), result(IN_TREE, ASYNC, 1000)
+        self.assertEqual(self.bars(*found), [("in-tree", 1.0, 1.0, False)])
+
     def test_two_entries_beside_one(self):
         two, three = (Case("compress", "sync", src=n) for n in (2, 3))
         found = [result(OURS, SYNC, 1000), result(OURS, two, 1151), result(OURS, three, 9000)]
