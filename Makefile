@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo check check-full unit sanitize fuzz bench lint harness modules install uninstall \
+.PHONY: help demo check check-full unit sanitize fuzz bench compare lint harness modules install uninstall \
 	test-modules root shell clean
 
 ifeq ($(origin T)$(T),command line)
@@ -49,6 +49,10 @@ bench: ## the codec beside zlib and ISA-L; the driver's instructions beside the 
 	@scripts/check --quiet --only build $(if $(filter codec,$(WHAT)),,--only modules)
 	@$(if $(filter driver,$(WHAT)),,$(IN_ROOT) build/harness/deflate/bench_deflate)
 	@$(if $(filter codec,$(WHAT)),,scripts/bench)
+
+compare: ## the scenarios, in-tree beside ours on both kernels: a table of what each did (takes half an hour)
+	@scripts/check --quiet --only build --only modules
+	@tests/vm/run --compare
 
 lint: ## clang-format, clang-tidy, checkpatch, sparse, shellcheck, licence lines
 	@scripts/check --only lint

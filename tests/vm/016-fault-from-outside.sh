@@ -37,7 +37,7 @@ same "the run's exit status" "$guest_status" 0
 if [[ $driver == in-tree ]]; then
 	check "requests that failed" "$(value errors <"$guest_output")" -eq 7
 	check "requests that failed with -EINVAL" "$(value errno22 <"$guest_output")" -eq 7
-	weakness "a hardware error that software could cover reaches the caller"
+	weakness "-EINVAL" "a hardware error that software could cover reaches the caller"
 else
 	check "requests that failed" "$(value errors <"$guest_output")" -eq 0
 fi

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the last WQ disabled and enabled again (in-tree: the algorithm is registered twice, and gone)
+# compare: the last WQ disabled and enabled again
 # boot: own in-tree
 # limit: 60
 # splats: crypto-reregistered
@@ -22,7 +23,7 @@ if [[ $driver == in-tree ]]; then
 	dmesg | grep -q 'registration failed (-17)' || fail "the kernel does not say that the name is taken"
 	load_run 0 30 pattern=mixed count=20
 	check "requests that failed" "$(load_value 0 comp_errno_19)" -eq 20
-	weakness "after the last WQ is disabled none can be enabled until the module is loaded anew"
+	weakness "stays disabled" "after the last WQ is disabled none can be enabled until the module is loaded anew"
 	exit 0
 fi
 

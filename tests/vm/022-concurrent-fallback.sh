@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: two CPUs decompress in software at once (in-tree on 6.12: one state for both, wrong data)
+# compare: two CPUs decompress in software at once
 # boot: own 6.12/in-tree
 # set: full 6.12/ours
 # limit: 90
@@ -31,7 +32,7 @@ if [[ $kernel/$driver == 6.12/in-tree ]]; then
 	wait_for 60 "software decompression goes wrong" went_wrong
 	sed 's/^/   /' "$load_dir/0/result"
 	load_stop 0
-	weakness "software fallback on two CPUs at once: $(load_value 0 mismatches) wrong pages, $(load_value 0 decomp_failed) errors in $(load_value 0 rounds)"
+	weakness "wrong data" "software fallback on two CPUs at once: $(load_value 0 mismatches) wrong pages, $(load_value 0 decomp_failed) errors in $(load_value 0 rounds)"
 	exit 0
 fi
 

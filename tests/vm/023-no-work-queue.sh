@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: requests while no WQ is left (in-tree: errors, and what was compressed cannot be read)
+# compare: requests while no WQ is left
 # set: full 6.12/ours
 # limit: 60
 # shellcheck source=tests/vm/lib.sh
@@ -21,7 +22,7 @@ if [[ $driver == in-tree ]]; then
 	# -ENODEV, or -ENXIO where the table of WQs is still there, empty.
 	refused=$(($(load_value 0 decomp_errno_19) + $(load_value 0 decomp_errno_6)))
 	check "requests that failed for want of a WQ" $refused -eq 200
-	weakness "without a WQ decompression fails, though software could do it"
+	weakness "-ENODEV" "without a WQ decompression fails, though software could do it"
 	load_stop 1
 else
 	load_clean 0

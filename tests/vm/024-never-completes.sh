@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: one request that the device never answers (in-tree: polls for ever, or is disabled for good)
+# compare: one request that is never answered
 # boot: own in-tree
 # append: irqaffinity=0 isolcpus=managed_irq,domain,1
 # limit: 90
@@ -20,7 +21,7 @@ case $kernel/$driver in
 	wait_for 60 "the request is stuck" load_is 0 state stuck
 	check "threads that still poll" "$(load_value 0 live)" -eq 1
 	check "requests that ended" $(($(load_value 0 comp_ok) + $(load_value 0 decomp_ok))) -le 20
-	weakness "one lost completion, and the CPU polls for ever"
+	weakness "hangs" "one lost completion, and the CPU polls for ever"
 	;;
 7.3/in-tree)
 	load_run 0 60 pattern=mixed count=200 cpus=1
@@ -30,7 +31,7 @@ case $kernel/$driver in
 	step "the device is well again"
 	load_run 0 60 pattern=mixed count=20
 	check "requests that failed all the same" "$(load_value 0 comp_errno_19)" -eq 20
-	weakness "one lost completion, and the driver is off until it is loaded anew"
+	weakness "off for good" "one lost completion, and the driver is off until it is loaded anew"
 	;;
 *)
 	load_run 0 90 pattern=mixed count=200 cpus=1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: async_irq with verification and few descriptors (in-tree: waits for itself for ever)
+# compare: async_irq with verification and 4 descriptors
 # boot: own in-tree
 # limit: 120
 # shellcheck source=tests/vm/lib.sh
@@ -33,4 +34,4 @@ before=$(counter 0 accepted)
 sleep 2
 check "descriptors in two more seconds" $(($(counter 0 accepted) - before)) -eq 0
 check "descriptors that the device owes" $(($(counter 0 accepted) - $(counter 0 completed))) -eq 0
-weakness "async_irq with verification: the interrupt's thread waits for a descriptor that only it could free"
+weakness "hangs" "async_irq with verification: the interrupt's thread waits for a descriptor that only it could free"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: every status that a completion can carry (in-tree: only one is rescued in software)
+# compare: every status that a record can carry
 # set: full 6.12/ours
 # limit: 90
 # shellcheck source=tests/vm/lib.sh
@@ -35,7 +36,7 @@ in-tree)
 		"02=22 03=22 04=22 05=22 08=22 0a=0 0b=75 10=22 11=22 13=22 16=22 1a=22 1c=22 20=22 24=110 30=22 ff=22 "
 	same "compression" "$compression" \
 		"02=22 03=22 04=22 05=22 08=22 0a=22 0b=75 10=22 11=22 13=22 16=22 1a=22 1c=22 20=22 24=110 30=22 ff=22 "
-	weakness "of 17 statuses software rescues one in decompression and none in compression"
+	weakness "errors" "of 17 statuses software rescues one in decompression and none in compression"
 	;;
 *)
 	# Software has the last word, on what does not fit as well.

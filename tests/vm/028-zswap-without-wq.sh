@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: the WQ is disabled while zswap holds pages (in-tree: they are lost, 6.12 dies of it)
+# compare: the WQ disabled while zswap holds pages
 # boot: own in-tree
 # limit: 120
 # splats: zswap-bug-on-failed-decompression
@@ -27,7 +28,7 @@ zswap_bug() { dmesg | grep -q 'kernel BUG at mm/zswap.c'; }
 case $kernel/$driver in
 6.12/in-tree)
 	wait_for 60 "the kernel's BUG in zswap" zswap_bug
-	weakness "a WQ disabled while zswap holds pages: kernel BUG"
+	weakness "kernel BUG" "a WQ disabled while zswap holds pages: kernel BUG"
 	;;
 *)
 	cat <&3 | tee /tmp/hog
@@ -36,7 +37,7 @@ case $kernel/$driver in
 	if [[ $driver == in-tree ]]; then
 		check "signal that memhog died of" $status -eq $((128 + $(kill -l BUS)))
 		dmesg | grep -q 'Decompression error from zswap' || fail "the kernel does not tell of the error"
-		weakness "a WQ disabled while zswap holds pages: the pages are lost"
+		weakness "pages lost" "a WQ disabled while zswap holds pages: the pages are lost"
 	else
 		check "memhog's exit status" $status -eq 0
 		check "pages compared" "$(value compared </tmp/hog)" -eq 4096

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shows: buffers of several segments (in-tree on 6.12: refused with -EIO)
+# compare: buffers of several segments
 # set: full 6.12/ours
 # lanes: iommu full slub
 # limit: 60
@@ -18,4 +19,4 @@ for shape in "src_nents=2" "dst_nents=2" "src_nents=3 dst_nents=3 src_uneven=1 d
 		load_clean 0
 	fi
 done
-[[ $kernel/$driver != 6.12/in-tree ]] || weakness "a buffer of two segments is refused"
+[[ $kernel/$driver != 6.12/in-tree ]] || weakness "-EIO" "a buffer of two segments is refused"

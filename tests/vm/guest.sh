@@ -68,6 +68,7 @@ for each; do
 done
 # What no test comes after to find.
 if [[ ${IAA_VM_LEAVE_CLEAN:-} && $ran == 1 ]]; then
+	# shellcheck disable=SC2031  # what lib.sh calls so stays in the subshell
 	(
 		# shellcheck source=tests/vm/lib.sh disable=SC2034
 		. "$here/lib.sh"

@@ -42,8 +42,14 @@ skip() {
 # note TEXT: is shown beside the test's result.
 note() { printf '# NOTE %s\n' "$*"; }
 
-# weakness TEXT: what was just seen is a weak point of the in-tree driver, and known.
-weakness() { note "weak point of the in-tree driver: $*"; }
+# did WORDS: what the driver did in this scenario, for the table of `make compare`; without it: pass.
+did() { printf '# DID %s\n' "$*"; }
+
+# weakness WORDS TEXT: what was just seen is a weak point of the in-tree driver, and known.
+weakness() {
+	did "$1"
+	note "weak point of the in-tree driver: $2"
+}
 
 # step TEXT: what comes now, for whoever reads the log.
 step() { printf -- '-- %s\n' "$*"; }
@@ -260,6 +266,8 @@ name_wq() {
 enable_device() { must accel-config enable-device "$1" >/dev/null; }
 enable_wq() { must accel-config enable-wq "$1/wq${1#iax}.$2" >/dev/null; }
 disable_wq() { must accel-config disable-wq "$1/wq${1#iax}.$2" >/dev/null; }
+# accel-config does not disable a WQ that requests use; the kernel does.
+unbind_wq() { echo "wq${1#iax}.$2" >"$crypto_driver/unbind" || fail "WQ $2 of $1 is not unbound"; }
 disable_device() { must accel-config disable-device "$1" >/dev/null; }
 
 # unbind: all WQs and devices are disabled.
@@ -441,6 +449,19 @@ wait_for_work() {
 	wait_for "$1" "the load runs" has_worked "$2" $((before + $3))
 }
 
+# load_goes_on SLOT COUNT: until it has come so many rounds further, however these ended; with the in-tree
+# driver, until it never will.
+load_goes_on() {
+	local rounds
+	rounds=$(load_value "$1" rounds)
+	# shellcheck disable=SC2317  # called by wait_for
+	further() {
+		(($(load_value "$1" rounds) >= $2)) ||
+			[[ $driver == in-tree && $(outcome "$1") == @(oops|hangs) ]]
+	}
+	wait_for 30 "load $1 goes on" further "$1" $((rounds + $2))
+}
+
 # device_serves: a load that device 0 carries out.
 device_serves() {
 	local before
@@ -451,6 +472,72 @@ device_serves() {
 }
 
 load_errnos() { grep -E '_errno_|first_mismatch' "$load_dir/$1/result" | tr '\n' ' ' | sed 's/^/: /'; }
+
+# ---- scenarios ----
+
+errno_name() {
+	case $1 in
+	5) echo -EIO ;;
+	6) echo -ENXIO ;;
+	7) echo -E2BIG ;;
+	11) echo -EAGAIN ;;
+	19) echo -ENODEV ;;
+	22) echo -EINVAL ;;
+	28) echo -ENOSPC ;;
+	75) echo -EOVERFLOW ;;
+	110) echo -ETIMEDOUT ;;
+	*) echo "-errno $1" ;;
+	esac
+}
+
+# The kernel has oopsed (0x80) or warned (0x200) since it was booted.
+oopsed() { (($(</proc/sys/kernel/tainted) & 0x80)); }
+warned() { (($(</proc/sys/kernel/tainted) & 0x200)); }
+
+# outcome SLOT: what became of a load, in a word or two.
+outcome() {
+	local key value wrong=0 most=0 name
+	while IFS='=' read -r key value; do
+		case $key in
+		mismatches | overruns) wrong=$((wrong + value)) ;;
+		*_errno_*)
+			((value <= most)) || most=$value name=$(errno_name "${key##*_}")
+			;;
+		esac
+	done <"$load_dir/$1/result"
+	if oopsed; then
+		echo oops
+	elif warned; then
+		echo "kernel warning"
+	elif load_is "$1" state stuck; then
+		echo hangs
+	elif ((wrong)); then
+		echo "wrong data x $wrong"
+	elif ((most)); then
+		echo "$name x $most"
+	else
+		echo pass
+	fi
+}
+
+# settle SLOT SECONDS KNOWN TEXT: a scenario's load ends, with our driver cleanly. With the in-tree driver
+# as it may, but in one of the ways that the pattern KNOWN names; what is not to pass is a weak point: TEXT.
+settle() {
+	local what
+	if [[ $driver == ours ]]; then
+		load_wait "$1" "$2"
+		load_clean "$1"
+		return
+	fi
+	# shellcheck disable=SC2317  # called by wait_for
+	settled() { oopsed || load_ended "$1"; }
+	wait_for "$2" "load $1 ends or the kernel oopses" settled "$1"
+	sed 's/^/   /' "$load_dir/$1/result"
+	what=$(outcome "$1")
+	# shellcheck disable=SC2053
+	[[ $what == @($3) ]] || fail "the in-tree driver: '$what', and what is known of it is '$3'"
+	[[ $what == pass ]] || weakness "$what" "$4"
+}
 
 # ---- zswap ----
 

@@ -4,6 +4,8 @@
 A test is tests/vm/NNN-name.sh. The comment it begins with holds its header, lines `# key: value`:
 
   shows:    what it shows, one line
+  compare:  what it provokes, in a few words: makes it a scenario, one line of the table that sets
+            what the in-tree driver did beside what ours did (comparison.py)
   kernels:  those it runs on (default: 6.12 7.3)
   drivers:  in-tree, ours, none (default: in-tree ours); a pair of kernel and driver where it only
             runs on that one, such as 7.3/ours
@@ -36,6 +38,8 @@ import shlex
 import signal
 import sys
 import time
+
+import comparison
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "scripts/testbed/guest"))
@@ -81,6 +85,7 @@ class Test:
 
     name: str
     shows: str
+    compare: str  # empty: no scenario
     pairs: tuple  # (kernel, driver)
     shape: tuple  # ((key, (value, ...)), ...)
     boot: str
@@ -102,6 +107,7 @@ class Job:
     lane: str = ""
     status: str = ""  # ok, failed, skipped
     reason: str = ""
+    did: str = "pass"  # for the table of scenarios, where it passed
     notes: list = dataclasses.field(default_factory=list)
     splats: list = dataclasses.field(default_factory=list)  # names of known ones that were seen
     seconds: float = 0.0
@@ -144,7 +150,8 @@ def read_header(path):
 def parse_test(path):
     """Checks a header, so that a mistyped key or value is an error and not a test that never runs."""
     header = read_header(path)
-    known = {"shows", "kernels", "drivers", "boot", "limit", "set", "splats", "lanes", *SHAPE_KEYS}
+    known = {"shows", "compare", "kernels", "drivers", "boot", "limit", "set", "splats", "lanes"}
+    known |= set(SHAPE_KEYS)
     for key in header:
         if key not in known:
             raise HeaderError(f"{path.name}: no such header key '{key}'")
@@ -190,6 +197,7 @@ def parse_test(path):
     return Test(
         name=path.stem,
         shows=one["shows"],
+        compare=one.get("compare", ""),
         pairs=tuple(pairs),
         shape=tuple((key, tuple(shape[key])) for key in SHAPE_KEYS if key in shape),
         boot=boot,
@@ -487,6 +495,7 @@ def judge(job, status, splats):
         job.status, job.reason = "failed", f"kernel report: {unknown[0].title}"
     elif status == 0:
         job.status = "ok"
+        job.did = (re.findall(r"^# DID (.*)$", log, re.M) or [job.did])[-1]
     elif status == 77:
         job.status = "skipped"
         found = re.findall(r"^# SKIP (.*)$", log, re.M)
@@ -642,6 +651,8 @@ def summary(runner, jobs, began):
         print("Known kernel reports (scripts/testbed/known-splats explains them):")
         for name, job in known:
             print(f"  {name} by vm/{job}")
+    if {"in-tree", "ours"} <= {job.driver for job in jobs if job.test.compare}:
+        print("What each driver did in the scenarios:", *comparison.table(jobs), sep="\n")
     if runner.bad_ends:
         print(f"{runner.bad_ends} guests did not end as they should, see above")
     print(
@@ -667,6 +678,11 @@ def main():
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="021-zswap, 021, or zswap")
     parser.add_argument("--full", action="store_true", help="the slow tests as well")
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="the scenarios only, all of them; results.json and table.md go to build/compare",
+    )
     parser.add_argument("--kernel", action="append", choices=KERNELS)
     parser.add_argument("--driver", action="append", choices=DRIVERS)
     parser.add_argument(
@@ -691,9 +707,11 @@ def main():
                 sys.exit(f"tests/vm/run: no test '{name}' (--list names them)")
             chosen += found
         tests = chosen
+    if args.compare:
+        tests = [test for test in tests if test.compare]
     jobs = [
         job
-        for job in choose_jobs(tests, args.full, bool(args.names), args.lane)
+        for job in choose_jobs(tests, args.full, bool(args.names) or args.compare, args.lane)
         if job.kernel in (args.kernel or KERNELS) and job.driver in (args.driver or DRIVERS)
     ]
     if args.list:
@@ -714,7 +732,12 @@ def main():
     LOGS.mkdir(parents=True, exist_ok=True)
     for old in sorted(LOGS.glob("vm-*.log"))[:-100]:
         old.unlink(missing_ok=True)
-    return run_jobs(jobs, width)
+    status = run_jobs(jobs, width)
+    if args.compare:
+        comparison.write(jobs, TOP / "build/compare", TOP)
+        # A scenario that was skipped says nothing of either driver.
+        status = status or int(any(job.status != "ok" for job in jobs))
+    return status
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Runs(unittest.TestCase):
         runner.RUN.write_text(GUEST.format(logs=self.folder, body=body))
         runner.RUN.chmod(runner.RUN.stat().st_mode | stat.S_IXUSR)
         tests = [
-            runner.Test(name, "", (), (("smp", ("2",)),), "shared", (), 5, (), runner.STARVED)
+            runner.Test(name, "", "", (), (("smp", ("2",)),), "shared", (), 5, (), runner.STARVED)
             for name in names
         ]
         jobs = jobs or [runner.Job(test, "7.3", driver) for test in tests]
@@ -70,7 +70,7 @@ class Runs(unittest.TestCase):
         self.assertIn("2 passed, 0 failed, 0 skipped", out)
 
     def test_a_lane_has_guests_of_its_own_with_its_options(self):
-        test = runner.Test("one", "", (), (("smp", ("2",)),), "shared", (), 5, (), runner.STARVED)
+        test = runner.Test("one", "", "", (), (("smp", ("2",)),), "shared", (), 5, (), runner.STARVED)
         jobs = [runner.Job(test, "7.3", "ours", lane) for lane in ("", "iommu", "slub")]
         self.assertEqual(len(runner.make_boots(jobs)), 3)
         status, out = self.run_guests("vm ready; run_test one 0", jobs=jobs)
