@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shows: a descriptor that is never answered: its WQ is reset and serves again, and no request stays behind
 # drivers: ours
-# lanes: slub swiotlb full iommu
+# lanes: full slub swiotlb iommu
 # limit: 180
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

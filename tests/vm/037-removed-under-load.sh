@@ -3,7 +3,7 @@
 # shows: WQs disabled and enabled, and the module removed, while requests are under way: none is lost
 # drivers: ours
 # set: full 6.12/ours
-# lanes: slub swiotlb iommu
+# lanes: slub full swiotlb iommu
 # limit: 90
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"

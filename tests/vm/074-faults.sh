@@ -3,7 +3,7 @@
 # shows: faults of the device while zswap swaps, each in one completion mode: no page is lost, it serves again
 # drivers: ours
 # set: full 6.12/ours
-# limit: 240
+# limit: 300
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/faults.sh

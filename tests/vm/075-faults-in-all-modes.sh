@@ -3,7 +3,7 @@
 # shows: the faults of 074-faults and some more, each in each completion mode
 # drivers: ours
 # set: full
-# limit: 900
+# limit: 1200
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/vm/faults.sh

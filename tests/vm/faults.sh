@@ -5,7 +5,7 @@
 # shellcheck disable=SC2034,SC2154  # what one of them sets another one uses
 
 # Longer than this the driver waits for no answer.
-patience=$((200 * scale))
+patience=$((1000 * scale))
 compression='{"opcode": "compress"}'
 decompression='{"opcode": "decompress", "verify": false}'
 verification='{"opcode": "decompress", "verify": true}'
