@@ -30,6 +30,7 @@ all_right() {
 	check "compressions in software" "$(sed -n 's/^  total_sw_comp_calls: //p' $stats)" -eq "$sw"
 }
 stats=/sys/kernel/debug/iaa_crypto/global_stats
+echo $((1000 * scale)) >/sys/module/iaa_crypto/parameters/timeout_ms
 sw=$(sed -n 's/^  total_sw_comp_calls: //p' $stats)
 load_run 0 60 pattern=text count=100
 all_right
